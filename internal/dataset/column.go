@@ -1,0 +1,160 @@
+package dataset
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"strconv"
+)
+
+// The types of a column. A column is of a type when all its values are; an integer column with some decimals is a
+// number column; "mixed" has at least half its values of one type and the rest of another.
+const (
+	TypeInteger = "integer"
+	TypeNumber  = "number"
+	TypeBoolean = "boolean"
+	TypeDate    = "date"
+	TypeString  = "string"
+	TypeEmpty   = "empty"
+	TypeMixed   = "mixed"
+)
+
+// ValueCount is a value and how often it stands in its column.
+type ValueCount struct {
+	Value string `json:"value"`
+	Count int64  `json:"count"`
+}
+
+// BadValue is a value that does not fit its column.
+type BadValue struct {
+	Line  int    `json:"line"`
+	Byte  int64  `json:"byte"`
+	Value string `json:"value"`
+}
+
+// Column is the profile of one column. Min, Max, Mean, Std and Quantiles are of its finite numbers; Std is that of the
+// population (n, not n-1). Distinct counts spellings: "1" and "1.0" are two.
+type Column struct {
+	Name             string             `json:"name"`
+	Type             string             `json:"type"`
+	Missing          int64              `json:"missing"`
+	MissingSpellings map[string]int64   `json:"missing_spellings,omitempty"`
+	MissingAt        []BadValue         `json:"missing_at,omitempty"` // the first few
+	Distinct         int64              `json:"distinct"`
+	DistinctAtLeast  bool               `json:"distinct_at_least,omitempty"` // Distinct is a lower bound
+	Numbers          int64              `json:"numbers,omitempty"`           // finite numbers behind the statistics
+	NonFinite        int64              `json:"non_finite,omitempty"`        // infinities, written out or by overflow
+	Min              *float64           `json:"min,omitempty"`
+	Max              *float64           `json:"max,omitempty"`
+	Mean             *float64           `json:"mean,omitempty"`
+	Std              *float64           `json:"std,omitempty"`
+	Quantiles        map[string]float64 `json:"quantiles,omitempty"`
+	QuantilesFrom    int64              `json:"quantiles_from,omitempty"` // set where they come from a sample of that many values
+	Top              []ValueCount       `json:"top,omitempty"`            // most frequent first; those met early where there are more than 4096
+	Bad              []BadValue         `json:"bad,omitempty"`            // the first few values that don't fit the type
+	BadTotal         int64              `json:"bad_total,omitempty"`
+}
+
+var quantilesTaken = []float64{0.05, 0.25, 0.5, 0.75, 0.95}
+
+// longestShown is how many bytes of a value a profile shows.
+const longestShown = 120
+
+// gatherer builds a Column from its values.
+type gatherer struct {
+	kinds     [kindCount]int64
+	examples  [kindCount][]BadValue
+	spellings map[string]int64
+	numbers   moments
+	sample    reservoir
+	commas    int64 // strings that are numbers with a decimal comma
+	values    frequencies
+}
+
+func newGatherer(distinct, quantiles int) *gatherer {
+	return &gatherer{values: newFrequencies(distinct), sample: reservoir{bound: quantiles}}
+}
+
+func (g *gatherer) add(seed maphash.Seed, r *Record, i int) {
+	value := trim(r.Fields[i])
+	k, number := classify(value)
+	if g.kinds[k]++; len(g.examples[k]) < keptExamples {
+		line, offset := r.place(i)
+		g.examples[k] = append(g.examples[k], BadValue{Line: line, Byte: offset, Value: shorten(text(value), longestShown)})
+	}
+	switch k {
+	case kindMissing:
+		if g.spellings == nil {
+			g.spellings = map[string]int64{}
+		}
+		g.spellings[string(value)]++
+		return
+	case kindInteger, kindNumber:
+		g.numbers.add(number)
+		g.sample.add(number)
+	case kindString:
+		if isDecimalComma(value) {
+			g.commas++
+		}
+	}
+	g.values.add(seed, value)
+}
+
+// finish makes the Column.
+func (g *gatherer) finish(name string) *Column {
+	c := &Column{Name: name, Missing: g.kinds[kindMissing], MissingSpellings: g.spellings, MissingAt: g.examples[kindMissing],
+		Top: g.values.top(keptExamples), Numbers: g.numbers.n, NonFinite: g.kinds[kindNonFinite]}
+	c.Distinct, c.DistinctAtLeast = g.values.distinct()
+	if g.numbers.n > 0 {
+		c.Min, c.Max, c.Mean, c.Std = finite(g.numbers.min), finite(g.numbers.max), finite(g.numbers.mean), finite(g.numbers.std())
+		slices.Sort(g.sample.kept)
+		c.Quantiles = map[string]float64{}
+		for _, q := range quantilesTaken {
+			if value := finite(quantile(g.sample.kept, q)); value != nil {
+				c.Quantiles[strconv.FormatFloat(q, 'g', -1, 64)] = *value
+			}
+		}
+		if g.sample.seen > uint64(len(g.sample.kept)) {
+			c.QuantilesFrom = int64(len(g.sample.kept))
+		}
+	}
+	c.Type = g.typeOf(c)
+	return c
+}
+
+// typeOf decides the type and, for a mixed column, which values are the odd ones.
+func (g *gatherer) typeOf(c *Column) string {
+	numbers := g.kinds[kindInteger] + g.kinds[kindNumber] + g.kinds[kindNonFinite]
+	filled := numbers + g.kinds[kindBoolean] + g.kinds[kindDate] + g.kinds[kindString]
+	families := []struct {
+		n    int64
+		name string
+		own  []kind
+	}{
+		{numbers, TypeNumber, []kind{kindInteger, kindNumber, kindNonFinite}},
+		{g.kinds[kindDate], TypeDate, []kind{kindDate}},
+		{g.kinds[kindBoolean], TypeBoolean, []kind{kindBoolean}},
+	}
+	if filled == 0 {
+		return TypeEmpty
+	}
+	for _, family := range families {
+		switch {
+		case family.n == filled && family.name == TypeNumber && g.kinds[kindInteger] == filled:
+			return TypeInteger
+		case family.n == filled:
+			return family.name
+		case 2*family.n >= filled:
+			c.BadTotal = filled - family.n
+			for k := kindInteger; k < kindCount; k++ {
+				if !slices.Contains(family.own, k) {
+					c.Bad = append(c.Bad, g.examples[k]...)
+				}
+			}
+			slices.SortStableFunc(c.Bad, func(a, b BadValue) int { return cmp.Compare(a.Byte, b.Byte) })
+			c.Bad = c.Bad[:min(len(c.Bad), keptExamples)]
+			return TypeMixed
+		}
+	}
+	return TypeString
+}

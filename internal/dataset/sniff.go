@@ -1,0 +1,212 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/trainwright/trainwright/internal/finding"
+)
+
+// Dialect says how a file is written where the caller knows; what is left open is found by looking.
+type Dialect struct {
+	Delimiter string `json:"delimiter,omitempty"` // one character, or "tab"
+	Header    *bool  `json:"header,omitempty"`    // whether the first record names the columns
+}
+
+// Format is how a file turned out to be written.
+type Format struct {
+	Delimiter string `json:"delimiter"`
+	Encoding  string `json:"encoding"` // "utf-8", or "latin-1" where the bytes are not UTF-8
+	Header    bool   `json:"header"`
+	Newline   string `json:"newline"` // "lf", "crlf", "cr", "mixed", or "none" for a single line
+	BOM       bool   `json:"bom"`
+}
+
+// sampleSize is how much of a file is looked at to find its delimiter and header.
+const sampleSize = 256 << 10
+
+var byteOrderMark = []byte{0xEF, 0xBB, 0xBF}
+
+// sample is the beginning of a file, looked at before it is read.
+type sample struct {
+	data  []byte // without the byte order mark
+	whole bool   // whether data is the whole file
+	bom   bool
+	delim byte
+	eol   byte
+}
+
+// formatsByMagic are the file formats that people pass where a text table is meant, by their first bytes.
+var formatsByMagic = []struct{ magic, name, remedy string }{
+	{"\x1f\x8b", "gzip data", "unpack it first (gunzip -k)"},
+	{"PK\x03\x04", "a zip archive or spreadsheet", "unpack it, or export the sheet as CSV"},
+	{"PAR1", "a Parquet file", "export it as CSV"},
+	{"\x89HDF", "an HDF5 file", "export the table as CSV"},
+	{"\x93NUMPY", "a NumPy array", "export it as CSV (numpy.savetxt)"},
+	{"BZh", "bzip2 data", "unpack it first (bunzip2 -k)"},
+	{"\xfd7zXZ", "xz data", "unpack it first (xz -dk)"},
+	{"\x28\xb5\x2f\xfd", "zstd data", "unpack it first (unzstd)"},
+	{"SQLite format 3", "an SQLite database", "export the table as CSV"},
+	{"%PDF", "a PDF", "export the table as CSV"},
+	{"\xff\xfe", "UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8"},
+	{"\xfe\xff", "UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8"},
+}
+
+// notText returns a finding where the bytes are no text table, else nil. A few NUL bytes in otherwise plain text are
+// damage, told of elsewhere; more than one in a hundred bytes are a binary format.
+func notText(path string, data []byte) *finding.Finding {
+	what, remedy := "", "give a text table (CSV or TSV)"
+	for _, format := range formatsByMagic {
+		if bytes.HasPrefix(data, []byte(format.magic)) {
+			what, remedy = "the file is "+format.name, format.remedy
+			break
+		}
+	}
+	nul := bytes.IndexByte(data, 0)
+	if what == "" && nul >= 0 && bytes.Count(data, []byte{0})*100 > len(data) {
+		what = "the file is binary"
+	}
+	if what == "" && bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(data, byteOrderMark), " \t\r\n"), []byte(`{"`)) {
+		what, remedy = "the file is JSON", "export the table as CSV"
+	}
+	if what == "" {
+		return nil
+	}
+	return &finding.Finding{Code: "not_text", Severity: finding.Error, What: what + ", not a text table",
+		Where: &finding.Where{Path: path, Byte: int64(max(nul, 0))}, Expected: "comma, tab, semicolon or pipe separated text", Remedy: remedy}
+}
+
+// lookAt reads the beginning of src and decides how it is written.
+func lookAt(path string, src io.Reader, dialect Dialect) (*sample, error) {
+	data := make([]byte, sampleSize)
+	n, err := io.ReadFull(src, data)
+	whole := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	if err != nil && !whole {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	s := &sample{data: data[:n], whole: whole, eol: '\n'}
+	if f := notText(path, s.data); f != nil {
+		return nil, finding.Refuse(*f)
+	}
+	if s.bom = bytes.HasPrefix(s.data, byteOrderMark); s.bom {
+		s.data = s.data[len(byteOrderMark):]
+	}
+	if bytes.IndexByte(s.data, '\n') < 0 && bytes.IndexByte(s.data, '\r') >= 0 {
+		s.eol = '\r'
+	}
+	s.delim, err = dialect.delimiter(path)
+	if err == nil && s.delim == 0 {
+		s.sniffDelimiter()
+	}
+	return s, err
+}
+
+// delimiter is the one the caller asked for, 0 where it left that open.
+func (d Dialect) delimiter(path string) (byte, error) {
+	switch {
+	case d.Delimiter == "":
+		return 0, nil
+	case strings.EqualFold(d.Delimiter, "tab") || d.Delimiter == `\t`:
+		return '\t', nil
+	case len(d.Delimiter) == 1 && !strings.ContainsAny(d.Delimiter, "\"\r\n\x00"):
+		return d.Delimiter[0], nil
+	}
+	return 0, finding.Refuse(finding.Finding{Code: "delimiter_invalid", Severity: finding.Error,
+		What: fmt.Sprintf("the delimiter %q can't be used", d.Delimiter), Where: &finding.Where{Path: path, Field: "delimiter"},
+		Expected: `one ASCII character or "tab"`, Remedy: "leave it out to have it found"})
+}
+
+// sniffDelimiter takes the candidate that cuts the most records into as many fields as the first. On a tie the comma
+// comes last: a file that a tab, semicolon or pipe cuts evenly has its commas inside values (decimal commas, mostly).
+func (s *sample) sniffDelimiter() {
+	best, share := byte(','), 0.0
+	for _, candidate := range []byte{'\t', ';', '|', ','} {
+		records := s.records(candidate, 200)
+		if len(records) == 0 || len(records[0]) < 2 {
+			continue
+		}
+		alike := 0
+		for _, fields := range records {
+			if len(fields) == len(records[0]) {
+				alike++
+			}
+		}
+		if now := float64(alike) / float64(len(records)); now > share {
+			best, share = candidate, now
+		}
+	}
+	s.delim = best
+}
+
+// records returns up to limit records of the sample, copied. The last one is left out where the sample may have cut it.
+func (s *sample) records(delim byte, limit int) [][]string {
+	reader := NewReader(bytes.NewReader(s.data), ReaderOptions{Delimiter: delim, LineEnd: s.eol})
+	var records [][]string
+	for len(records) <= limit {
+		record, err := reader.Next()
+		if err != nil || len(record.End) == 0 && !s.whole && len(records) > 0 {
+			break
+		}
+		if blankRecord(record) {
+			continue
+		}
+		fields := make([]string, len(record.Fields))
+		for i, field := range record.Fields {
+			fields[i] = text(field)
+		}
+		records = append(records, fields)
+	}
+	return records
+}
+
+// blankRecord is a line of white space only, which pandas skips as well.
+func blankRecord(r *Record) bool {
+	return len(r.Fields) == 1 && !r.Quoted && len(trim(r.Raw)) == 0
+}
+
+// looksHeaderless says whether the first record is data rather than names: all its values are numbers, or at least
+// half of them are, each above a column of numbers. Years do not count in the second case, as wide tables are headed by
+// them.
+func (s *sample) looksHeaderless() bool {
+	records := s.records(s.delim, 20)
+	if len(records) == 0 {
+		return false
+	}
+	var numeric []int
+	filled, years := 0, 0
+	for i, name := range records[0] {
+		b := trim([]byte(name))
+		if len(b) == 0 {
+			continue
+		}
+		filled++
+		value, integer, ok := parseNumber(b)
+		if !ok {
+			continue
+		}
+		numeric = append(numeric, i)
+		if integer && value >= 1500 && value <= 2500 {
+			years++
+		}
+	}
+	if filled == 0 || len(numeric) == filled {
+		return filled > 0
+	}
+	below := records[1:]
+	if 2*len(numeric) < filled || years > 0 || len(below) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(below, func(fields []string) bool {
+		return slices.ContainsFunc(numeric, func(i int) bool { return i < len(fields) && !numberOrMissing(fields[i]) })
+	})
+}
+
+func numberOrMissing(value string) bool {
+	b := trim([]byte(value))
+	_, _, ok := parseNumber(b)
+	return ok || isMissing(b)
+}

@@ -1,0 +1,225 @@
+package dataset
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// kind is what one value looks like on its own.
+type kind uint8
+
+const (
+	kindMissing kind = iota
+	kindInteger
+	kindNumber
+	kindNonFinite
+	kindBoolean
+	kindDate
+	kindString
+	kindCount
+)
+
+// text turns bytes of a file into a string fit for JSON: UTF-8 as it is, anything else read as Latin-1, which is what
+// such files nearly always are and which never fails.
+func text(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	runes := make([]rune, len(b))
+	for i, c := range b {
+		runes[i] = rune(c)
+	}
+	return string(runes)
+}
+
+// shorten cuts s for a message or a profile, on a character boundary.
+func shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit] + "…"
+}
+
+// trim cuts spaces and tabs, looking first whether there are any.
+func trim(b []byte) []byte {
+	if len(b) == 0 || b[0] > ' ' && b[len(b)-1] > ' ' {
+		return b
+	}
+	return bytes.TrimSpace(b)
+}
+
+// isMissing says whether a trimmed value is one of the ways in which people write "no value": nothing, NA, N/A, #N/A,
+// <NA>, nan, null, None, ? and -, in any case.
+func isMissing(b []byte) bool {
+	switch len(b) {
+	case 0:
+		return true
+	case 1:
+		return b[0] == '?' || b[0] == '-'
+	case 2, 3, 4:
+		switch strings.ToLower(string(b)) {
+		case "na", "n/a", "#n/a", "<na>", "nan", "null", "none":
+			return true
+		}
+	}
+	return false
+}
+
+// classify says what a trimmed value is, with its number where it is one.
+func classify(b []byte) (kind, float64) {
+	if isMissing(b) {
+		return kindMissing, 0
+	}
+	switch c := b[0]; {
+	case c >= '0' && c <= '9' || c == '.' || c == '-' || c == '+':
+		if value, integer, ok := parseNumber(b); ok {
+			switch {
+			case math.IsInf(value, 0):
+				return kindNonFinite, value
+			case integer:
+				return kindInteger, value
+			}
+			return kindNumber, value
+		}
+		if isDate(b) {
+			return kindDate, 0
+		}
+	}
+	if len(b) <= 9 {
+		switch strings.ToLower(string(b)) {
+		case "true", "false", "yes", "no":
+			return kindBoolean, 0
+		case "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity", "-nan", "+nan":
+			return kindNonFinite, 0
+		}
+	}
+	return kindString, 0
+}
+
+var powersOfTen = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+
+// parseNumber reads a decimal number: sign, digits, fraction, exponent, and nothing else (no hexadecimal, underscores or
+// words, which strconv would take). Up to 15 digits without an exponent, mantissa and power of ten are exact and one
+// division rounds correctly (Clinger 1990); the rest goes to strconv. A number too large is an infinity.
+func parseNumber(b []byte) (value float64, integer, ok bool) {
+	i, negative := 0, false
+	if i < len(b) && (b[i] == '-' || b[i] == '+') {
+		negative = b[i] == '-'
+		i++
+	}
+	var mantissa uint64
+	digits, fraction := 0, 0
+	for ; i < len(b) && b[i]-'0' < 10; i++ {
+		mantissa = mantissa*10 + uint64(b[i]-'0')
+		digits++
+	}
+	integer = true
+	if i < len(b) && b[i] == '.' {
+		integer = false
+		for i++; i < len(b) && b[i]-'0' < 10; i++ {
+			mantissa = mantissa*10 + uint64(b[i]-'0')
+			fraction++
+		}
+	}
+	if digits+fraction == 0 {
+		return 0, false, false
+	}
+	if i < len(b) && b[i]|0x20 == 'e' {
+		integer = false
+		i++
+		if i < len(b) && (b[i] == '-' || b[i] == '+') {
+			i++
+		}
+		first := i
+		for i < len(b) && b[i]-'0' < 10 {
+			i++
+		}
+		if i == first || i < len(b) {
+			return 0, false, false
+		}
+	} else if i == len(b) && digits+fraction <= 15 {
+		value = float64(mantissa) / powersOfTen[fraction]
+		if negative {
+			value = -value
+		}
+		return value, integer, true
+	}
+	if i < len(b) {
+		return 0, false, false
+	}
+	value, _ = strconv.ParseFloat(string(b), 64) // the syntax is checked; out of range yields ±Inf
+	return value, integer, true
+}
+
+// isDate recognises ISO 8601 as people write it: YYYY-MM-DD or YYYY/MM/DD, alone or followed by T or a space and
+// hh:mm[:ss[.fff]] with an optional Z or offset. Day-first and month-first dates can't be told apart and stay strings.
+func isDate(b []byte) bool {
+	if len(b) < 10 || !digitsAt(b, 0, 4) || !digitsAt(b, 5, 2) || !digitsAt(b, 8, 2) || b[4] != b[7] || b[4] != '-' && b[4] != '/' {
+		return false
+	}
+	month, day := int(b[5]-'0')*10+int(b[6]-'0'), int(b[8]-'0')*10+int(b[9]-'0')
+	if month < 1 || month > 12 || day < 1 || day > 31 {
+		return false
+	}
+	if len(b) == 10 {
+		return true
+	}
+	rest := b[11:]
+	if b[10] != 'T' && b[10] != ' ' || len(rest) < 5 || !digitsAt(rest, 0, 2) || rest[2] != ':' || !digitsAt(rest, 3, 2) {
+		return false
+	}
+	return len(bytes.Trim(rest[5:], "0123456789:.Z+-")) == 0
+}
+
+func digitsAt(b []byte, from, n int) bool {
+	if len(b) < from+n {
+		return false
+	}
+	for _, c := range b[from : from+n] {
+		if c-'0' > 9 {
+			return false
+		}
+	}
+	return true
+}
+
+// isDecimalComma recognises "1,5" and "-0,25": a number in a country that writes a comma for the point.
+func isDecimalComma(b []byte) bool {
+	i := bytes.IndexByte(b, ',')
+	if i < 0 || i == len(b)-1 {
+		return false
+	}
+	whole := bytes.TrimLeft(b[:i], "+-")
+	return digitsAt(whole, 0, len(whole)) && digitsAt(b[i+1:], 0, len(b)-i-1)
+}
+
+// appendNormal appends what a value means rather than how it is spelled: numbers by value, words without case, every
+// missing spelling alike. A length before each value keeps neighbours apart.
+func appendNormal(dst, b []byte) []byte {
+	b = trim(b)
+	switch k, value := classify(b); k {
+	case kindMissing:
+		return append(dst, 'm')
+	case kindInteger, kindNumber:
+		if value == 0 {
+			value = 0 // -0 is 0
+		}
+		bits := math.Float64bits(value + 0)
+		return append(dst, 'n', byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24), byte(bits>>32), byte(bits>>40), byte(bits>>48), byte(bits>>56))
+	default:
+		return appendExact(append(dst, 's'), bytes.ToLower(b))
+	}
+}
+
+// appendExact appends a value with its length.
+func appendExact(dst, b []byte) []byte {
+	n := len(b)
+	dst = append(dst, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
+	return append(dst, b...)
+}
