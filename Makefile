@@ -1,0 +1,26 @@
+.PHONY: build demo test generate lint clean
+
+# The binary as it is shipped: static, without paths of the machine it was built on.
+build:
+	CGO_ENABLED=0 go build -trimpath -o bin/trainwright ./cmd/trainwright
+
+# A real run over a real pipe: handoff in, seven phases, a trained model, a report. Leaves .demo/.
+demo: build
+	go run ./examples/demo -server bin/trainwright
+
+# Installs what the tests need beside Go (.ci/install says what and why), then runs all of them.
+test:
+	.ci/install
+	go test -race -timeout 15m ./...
+
+generate:
+	go generate ./...
+
+lint:
+	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+		if [ -n "$$unformatted" ]; then echo "gofmt -w these: $$unformatted"; exit 1; fi
+	for os in linux darwin windows; do echo "vet $$os" && GOOS=$$os CGO_ENABLED=0 go vet ./... || exit 1; done
+	go tool staticcheck ./...
+
+clean:
+	rm -rf bin .demo

@@ -1,0 +1,170 @@
+package evidence
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/redact"
+	"github.com/trainwright/trainwright/internal/rundir"
+)
+
+// Kept reads the copy of a source that quotes are looked for in. It refuses with source_not_kept when only a hash was
+// taken, source_unreadable when the copy is gone, and source_altered when it is not what was captured.
+func Kept(dir string, s Source) ([]byte, error) {
+	where := &finding.Where{Path: s.Ref, Field: "facts.source"}
+	if s.KeptAs == "" {
+		return nil, finding.Refuse(finding.Finding{Code: "source_not_kept", Severity: finding.Error, Where: where,
+			What:   fmt.Sprintf("source %s (%s) was hashed and its text was not kept, so that no quote of it can be checked", s.ID, s.Kind),
+			Remedy: `capture the passage as {"kind": "text"} or a smaller file, or send the fact as INFERRED with a why`})
+	}
+	again := "capture " + s.Ref + " again with phase_0_input_acquisition"
+	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(s.KeptAs)))
+	if err != nil {
+		return nil, finding.Refuse(finding.Finding{Code: "source_unreadable", Severity: finding.Error, Where: where,
+			What: fmt.Sprintf("the copy of source %s can't be read: %v", s.ID, err), Remedy: again})
+	}
+	if sha := rundir.HashBytes(data); s.KeptSHA256 != "" && sha != s.KeptSHA256 {
+		return nil, finding.Refuse(finding.Finding{Code: "source_altered", Severity: finding.Error, Where: &finding.Where{Path: s.KeptAs},
+			What: fmt.Sprintf("the copy of source %s was changed after it was captured (%s)", s.ID, sha), Expected: s.KeptSHA256, Remedy: again})
+	}
+	return data, nil
+}
+
+// VerifyFact checks a fact against its source and returns it as it may be kept: with the byte range of its quote, without
+// secrets, and INFERRED instead of CONFIRMED when its value does not stand in the quote (value_not_in_quote, a warning).
+// A finding that weighs as an error means that the fact is refused: fact_field_missing, fact_status_unknown, quote_missing,
+// source_unknown, quote_not_in_source, and those of Kept.
+func VerifyFact(dir string, sources []Source, fact Fact) (Fact, []finding.Finding) {
+	fact.Status = strings.ToUpper(strings.TrimSpace(fact.Status))
+	fact.Quote = redact.Text(fact.Quote)
+	fact.Start, fact.End = 0, 0
+	if findings := checkForm(fact); len(findings) > 0 {
+		return fact, findings
+	}
+	if strings.TrimSpace(fact.Quote) == "" {
+		if fact.Status == Confirmed {
+			return fact, []finding.Finding{fact.refuse("quote_missing", "a CONFIRMED fact needs the words of its source",
+				"source and quote", fact.call("<words copied from the source>"))}
+		}
+		return fact, nil
+	}
+	at := slices.IndexFunc(sources, func(s Source) bool { return s.ID == fact.Source })
+	if at < 0 {
+		return fact, []finding.Finding{fact.refuse("source_unknown", fmt.Sprintf("there is no source %q", fact.Source), known(sources), fact.call(""))}
+	}
+	text, err := Kept(dir, sources[at])
+	if err != nil {
+		return fact, refusedFindings(err)
+	}
+	return fact.locate(sources[at], text)
+}
+
+func checkForm(fact Fact) []finding.Finding {
+	switch {
+	case strings.TrimSpace(fact.Field) == "":
+		return []finding.Finding{fact.refuse("fact_field_missing", "the fact has no field", "a dotted path of training_request.json, as in training.optimizer", fact.call(""))}
+	case !slices.Contains([]string{Confirmed, Inferred, Assumption, Missing}, fact.Status):
+		return []finding.Finding{fact.refuse("fact_status_unknown", fmt.Sprintf("%q is not the status of a fact", fact.Status), "CONFIRMED, INFERRED, ASSUMPTION or MISSING", fact.call(""))}
+	}
+	return nil
+}
+
+// locate looks for the quote in the source's text and for the value in the quote.
+func (f Fact) locate(s Source, text []byte) (Fact, []finding.Finding) {
+	start, end, nearest, ok := FindQuote(text, f.Quote)
+	if !ok {
+		refused := f.refuse("quote_not_in_source", fmt.Sprintf("the quote %s is not in source %s (%s)", shown(f.Quote), s.ID, s.Ref),
+			"words that stand in the source", f.call("<words copied from the source>"))
+		refused.Where.Path = s.Ref
+		if nearest.Text != "" {
+			refused.Where.Line, refused.Where.Byte = nearest.Line, int64(nearest.Start)
+			refused.Expected = "the nearest passage is " + shown(nearest.Text)
+			refused.Remedy = f.call(nearest.Text)
+		}
+		return f, []finding.Finding{refused}
+	}
+	f.Start, f.End = start, end
+	if f.Status != Confirmed || ValueInQuote(f.Value, string(text[start:end])) {
+		return f, nil
+	}
+	f.Status = Inferred
+	weaker := f.refuse("value_not_in_quote", fmt.Sprintf("the value %s does not stand in its quote %s: the fact is kept as INFERRED", compact(f.Value), shown(f.Quote)),
+		"a quote that states the value itself", "")
+	weaker.Severity = finding.Warning
+	weaker.Where.Path, weaker.Where.Line, weaker.Where.Byte = s.Ref, 1+bytes.Count(text[:start], []byte("\n")), int64(start)
+	weaker.Remedy = "quote the words that state the value, or correct the value; keep INFERRED when it is read between the lines"
+	return f, []finding.Finding{weaker}
+}
+
+func (f Fact) refuse(code, what, expected, remedy string) finding.Finding {
+	if f.Field != "" {
+		what = f.Field + ": " + what
+	}
+	return finding.Finding{Code: code, Severity: finding.Error, What: what, Where: &finding.Where{Field: "facts." + f.Field}, Expected: expected, Remedy: remedy}
+}
+
+// call is the argument that would be accepted, for the agent to copy.
+func (f Fact) call(quote string) string {
+	if quote == "" {
+		quote = f.Quote
+	}
+	fact := struct {
+		Field  string `json:"field"`
+		Value  any    `json:"value"`
+		Status string `json:"status"`
+		Source string `json:"source"`
+		Quote  string `json:"quote"`
+	}{f.Field, f.Value, Confirmed, f.Source, quote}
+	if fact.Field == "" {
+		fact.Field = "training.optimizer"
+	}
+	return fmt.Sprintf(`send phase_1_training_knowledge {"run_id": "…", "facts": [%s]}, or the fact as INFERRED with a why`, compact(fact))
+}
+
+func compact(v any) string {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return fmt.Sprintf("%v", v)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// shown is a passage as it stands in a sentence.
+func shown(text string) string {
+	const most = 200
+	runes := []rune(text)
+	if len(runes) > most {
+		text = string(runes[:most]) + "…"
+	}
+	return compact(text)
+}
+
+func known(sources []Source) string {
+	if len(sources) == 0 {
+		return "a source that was captured; there is none yet"
+	}
+	var list []string
+	for _, s := range sources[:min(5, len(sources))] {
+		list = append(list, fmt.Sprintf("%s (%s)", s.ID, s.Ref))
+	}
+	expected := "one of " + strings.Join(list, ", ")
+	if more := len(sources) - len(list); more > 0 {
+		expected += fmt.Sprintf(" and %d more", more)
+	}
+	return expected
+}
+
+func refusedFindings(err error) []finding.Finding {
+	if refused, ok := err.(*finding.Refused); ok {
+		return refused.Findings
+	}
+	return []finding.Finding{{Code: "source_unreadable", Severity: finding.Error, What: err.Error()}}
+}

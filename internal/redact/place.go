@@ -1,0 +1,145 @@
+package redact
+
+import "bytes"
+
+// appendURLPasswords finds the password of a URL's user information (RFC 3986, section 3.2.1), and a token that stands
+// alone in the place of the user.
+func appendURLPasswords(found []span, b []byte) []span {
+	const loneToken = 20 // bytes; shorter ones are user names
+	each(b, "://", func(at int) {
+		start := at + len("://")
+		end := until(b, start, 1024, func(c byte) bool {
+			return isSpace(c) || isQuote(c) || bytes.IndexByte([]byte("/?#<>\\"), c) >= 0
+		})
+		host := bytes.LastIndexByte(b[start:end], '@')
+		if host < 0 {
+			return
+		}
+		user := b[start : start+host]
+		colon := bytes.IndexByte(user, ':')
+		if colon >= 0 && colon+1 < len(user) && !isPlaceholder(string(user[colon+1:])) {
+			found = append(found, span{start + colon + 1, start + host})
+		}
+		if colon < 0 && len(user) >= loneToken && bytes.ContainsFunc(user, isDigitRune) {
+			found = append(found, span{start, start + host})
+		}
+	})
+	return found
+}
+
+// appendHeaders finds what follows "Authorization:" (RFC 9110, section 11.6.2), however it is written down, and a bearer
+// token that stands without its header.
+func appendHeaders(found []span, b, lower []byte) []span {
+	each(lower, "authorization", func(at int) {
+		value, ok := afterSeparator(b, at+len("authorization"))
+		if !ok {
+			return
+		}
+		value = skipOpening(b, value)
+		scheme := until(b, value, 16, func(c byte) bool { return !isWordDash(c) })
+		named := scheme < len(b) && b[scheme] == ' ' && isScheme(string(lower[value:scheme]))
+		if named {
+			value = skipBlanks(b, scheme)
+		}
+		end := until(b, value, scanLimit, func(c byte) bool { return isSpace(c) || isQuote(c) || c == ',' || c == '\\' })
+		credential := string(b[value:end])
+		if isSecret(key, credential, false) || named && len(credential) >= 8 && !isPlaceholder(credential) && !isCode(credential) {
+			found = append(found, span{value, end})
+		}
+	})
+	each(lower, "bearer ", func(at int) {
+		start := skipBlanks(b, at+len("bearer "))
+		end := until(b, start, scanLimit, func(c byte) bool {
+			return !isAlnum(c) && bytes.IndexByte([]byte("._~+/=-"), c) < 0
+		})
+		if end-start >= 16 && bytes.ContainsFunc(b[start:end], isDigitRune) {
+			found = append(found, span{start, end})
+		}
+	})
+	return found
+}
+
+func isScheme(word string) bool {
+	switch word {
+	case "bearer", "basic", "token", "apikey", "digest":
+		return true
+	}
+	return false
+}
+
+// appendLogins finds the key given to a `wandb login` or wandb.login(key=…): 40 hex digits that have no shape of their own.
+func appendLogins(found []span, b, lower []byte) []span {
+	each(lower, "wandb", func(at int) {
+		rest := lower[at+len("wandb") : min(len(b), at+120)]
+		login := bytes.Index(rest, []byte("login"))
+		if login < 0 || login > 1 {
+			return
+		}
+		line := until(b, at, 160, func(c byte) bool { return c == '\n' })
+		for i := at + len("wandb") + login + len("login"); i < line; {
+			end := until(b, i, scanLimit, func(c byte) bool { return !isAlnum(c) })
+			if end-i >= 32 && !isWord(b[i-1]) && bytes.ContainsFunc(b[i:end], isDigitRune) {
+				found = append(found, span{i, end})
+			}
+			i = max(end, i) + 1
+		}
+	})
+	return found
+}
+
+// skipOpening passes the quote that opens a value, with the letters Python and others put before it (f"…", b'…') and the
+// backslash of a quote inside a JSON string.
+func skipOpening(b []byte, at int) int {
+	i := at
+	for n := 0; n < 2 && i < len(b) && bytes.IndexByte([]byte("fFbBrRuU"), b[i]) >= 0; n++ {
+		i++
+	}
+	if i < len(b) && b[i] == '\\' {
+		i++
+	}
+	if i < len(b) && isQuote(b[i]) {
+		return i + 1
+	}
+	return at
+}
+
+// afterSeparator finds where a value begins after the name that ends at `at`: name = v, name: v, "name": v, name := v,
+// name => v, ["name"] = v, name: type = "v". A line end separates nothing.
+func afterSeparator(b []byte, at int) (int, bool) {
+	if at < len(b) && b[at] == '\\' {
+		at++
+	}
+	if at < len(b) && isQuote(b[at]) {
+		at++
+	}
+	if at < len(b) && b[at] == ']' {
+		at++
+	}
+	at = skipBlanks(b, at)
+	if at >= len(b) || b[at] != ':' && b[at] != '=' {
+		return 0, false
+	}
+	separator := b[at]
+	at++
+	if at < len(b) && (b[at] == '=' || separator == '=' && b[at] == '>') {
+		at++
+	}
+	at = skipBlanks(b, at)
+	if separator == ':' {
+		if value, ok := afterAnnotation(b, at); ok {
+			return value, true
+		}
+	}
+	return at, at < len(b) && b[at] != '\n' && b[at] != '\r'
+}
+
+// afterAnnotation passes a type as in `password: str = "…"`. Only a quoted value counts, since YAML may have an equals
+// sign in a value.
+func afterAnnotation(b []byte, at int) (int, bool) {
+	end := until(b, at, 64, func(c byte) bool { return !isWord(c) && bytes.IndexByte([]byte(".[]| "), c) < 0 })
+	if end == at || end >= len(b) || b[end] != '=' {
+		return 0, false
+	}
+	value := skipBlanks(b, end+1)
+	return value, skipOpening(b, value) != value
+}
