@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/jobs/local"
+	"github.com/trainwright/trainwright/internal/rundir"
+	"github.com/trainwright/trainwright/internal/trainer"
+	"github.com/trainwright/trainwright/resources"
+	"github.com/trainwright/trainwright/server"
+	"github.com/trainwright/trainwright/tools"
+)
+
+// workspace is the folder that the tools work in. It is opened on the first call that needs it, once.
+type workspace struct {
+	trainer func() (*trainer.Trainer, error)
+	source  func() (*resources.Source, error)
+	noticed []finding.Finding // about the skills; set when the trainer was opened
+}
+
+var _ server.Library = (*workspace)(nil)
+
+// open prepares the workspace of the settings without touching it.
+func (s *settings) open() *workspace {
+	w := &workspace{}
+	w.trainer = sync.OnceValues(func() (*trainer.Trainer, error) { return w.openTrainer(s.workspace) })
+	w.source = sync.OnceValues(func() (*resources.Source, error) {
+		t, err := w.trainer()
+		if err != nil {
+			return nil, err
+		}
+		return &resources.Source{Roots: t.Engine.Roots, Library: t.Library, Canonical: func(skill string) []string {
+			if s := t.Engine.Skills[skill]; s != nil {
+				return s.Canonical
+			}
+			return nil
+		}}, nil
+	})
+	return w
+}
+
+func (w *workspace) openTrainer(folder string) (*trainer.Trainer, error) {
+	if folder == "" {
+		current, err := os.Getwd()
+		if err != nil {
+			return nil, fmt.Errorf("find the current directory: %w", err)
+		}
+		folder = current
+	}
+	roots, err := rundir.NewRoots(folder, nil, nil)
+	if err != nil {
+		return nil, finding.Refuse(finding.Finding{Code: "workspace_unusable", Severity: finding.Error, What: err.Error(), Where: &finding.Where{Path: folder},
+			Expected: "a folder that exists and can be read", Remedy: "start trainwright with --workspace FOLDER, or in the project's folder"})
+	}
+	library, noticed := resources.Skills(roots.Workspace())
+	w.noticed = noticed
+	return trainer.New(roots, library, local.New(local.Options{Workspace: roots.Workspace()}), time.Now), nil
+}
+
+// deps is what the tools work with.
+func (w *workspace) deps() tools.Deps {
+	return tools.Deps{Trainer: w.trainer, SkillFindings: func() []finding.Finding { return w.noticed }}
+}
+
+// List gives the resources of the workspace.
+func (w *workspace) List(ctx context.Context, cursor string) ([]resources.Item, string, error) {
+	source, err := w.source()
+	if err != nil {
+		return nil, "", err
+	}
+	return source.List(ctx, cursor)
+}
+
+// Read gives one resource of the workspace.
+func (w *workspace) Read(ctx context.Context, uri string) (resources.Content, error) {
+	source, err := w.source()
+	if err != nil {
+		return resources.Content{}, err
+	}
+	return source.Read(ctx, uri)
+}

@@ -1,0 +1,325 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/redact"
+	"github.com/trainwright/trainwright/internal/rundir"
+)
+
+// handoffFile is the stored handoff of a run; it is authoritative once the run exists.
+const handoffFile = "step_handoff.json"
+
+// Engine opens runs and executes phases in one workspace. It holds no state between calls but its configuration.
+type Engine struct {
+	Roots *rundir.Roots
+	// Skills by execution_skill.
+	Skills map[string]*Skill
+	Now    func() time.Time
+}
+
+// New makes an engine over a workspace.
+func New(roots *rundir.Roots, now func() time.Time, skills ...*Skill) *Engine {
+	e := &Engine{Roots: roots, Now: now, Skills: map[string]*Skill{}}
+	for _, s := range skills {
+		e.Skills[s.Name] = s
+	}
+	return e
+}
+
+// Run is an open run. Workdir is the trainer_workdir and CodeSaveDir the folder of code and outputs, both absolute.
+type Run struct {
+	ID, Workdir, CodeSaveDir string
+	Attempt                  int
+	Handoff                  contract.StepHandoff
+	Entry                    rundir.IndexEntry
+	Dir                      rundir.Dir
+	Roots                    *rundir.Roots
+	Skill                    *Skill
+}
+
+// File is the absolute path of a file of the run.
+func (r *Run) File(name string) string { return filepath.Join(r.Workdir, filepath.FromSlash(name)) }
+
+// Rel writes an absolute path the way files inside a run name each other: relative to the trainer_workdir where the
+// path is inside it, else absolute.
+func (r *Run) Rel(path string) string {
+	if rel, err := filepath.Rel(r.Workdir, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
+func (e *Engine) index() rundir.Index { return rundir.Index{Workspace: e.Roots.Workspace()} }
+
+// Open finds the run that a call speaks of, or creates it. A handoff beside a run_id amends the run: fields that were
+// open are taken, a changed value is refused by name.
+func (e *Engine) Open(ctx context.Context, skill *Skill, call contract.Call) (*Run, []finding.Finding, error) {
+	if call.RunID != "" {
+		run, err := e.openByID(call.RunID)
+		if err != nil {
+			return nil, nil, err
+		}
+		if run.Skill != skill && skill != nil {
+			return nil, nil, finding.Refuse(finding.Finding{Code: "skill_mismatch", Severity: finding.Error,
+				What: fmt.Sprintf("run %s belongs to %s", run.ID, run.Skill.Name), Where: &finding.Where{Field: "run_id"},
+				Expected: "a run of " + skill.Name, Remedy: "run_list shows the runs with their skills"})
+		}
+		if call.Handoff == nil {
+			return run, nil, nil
+		}
+		notes, err := e.amend(ctx, run, *call.Handoff)
+		return run, notes, err
+	}
+	if call.Handoff == nil {
+		return nil, nil, finding.Refuse(finding.Finding{Code: "nothing_to_do", Severity: finding.Error,
+			What: "the call names neither a step_handoff, a request nor a run_id", Expected: "one of the three",
+			Remedy: `send {"step_handoff": {…}} or {"request": "…"} to start, {"run_id": "r-…"} to go on`})
+	}
+	return e.openByHandoff(ctx, skill, *call.Handoff)
+}
+
+func (e *Engine) openByID(id string) (*Run, error) {
+	entry, err := e.index().Get(id)
+	if err != nil {
+		return nil, err
+	}
+	return e.load(entry)
+}
+
+// load reads a run that the index knows. A stored handoff that is not what the engine wrote is refused: it would
+// change the run behind the records' back.
+func (e *Engine) load(entry rundir.IndexEntry) (*Run, error) {
+	skill := e.Skills[entry.Skill]
+	if skill == nil {
+		return nil, finding.Refuse(finding.Finding{Code: "skill_unknown", Severity: finding.Error,
+			What: fmt.Sprintf("run %s belongs to skill %q", entry.RunID, entry.Skill), Expected: "a skill of this server",
+			Remedy: "use a trainwright that offers this skill"})
+	}
+	run := &Run{ID: entry.RunID, Entry: entry, Skill: skill, Roots: e.Roots, Attempt: 1}
+	run.Workdir = e.place(entry.TrainerWorkdir)
+	run.CodeSaveDir = e.place(entry.CodeSaveDir)
+	run.Dir = rundir.Dir{Path: run.Workdir}
+	data, err := os.ReadFile(run.File(handoffFile))
+	if err != nil {
+		return nil, finding.Refuse(finding.Finding{Code: "artifact_missing", Severity: finding.Error,
+			What:  fmt.Sprintf("the stored handoff of %s can't be read: %v", run.ID, errors.Unwrap(err)),
+			Where: &finding.Where{Path: run.File(handoffFile)}, Expected: "the handoff that started the run",
+			Remedy: "put the file back, or send the handoff without run_id in a fresh trainer_workdir"})
+	}
+	if ours, err := run.Dir.WroteIt(handoffFile, data); err != nil {
+		return nil, err
+	} else if !ours {
+		return nil, finding.Refuse(finding.Finding{Code: "artifact_edited", Severity: finding.Error,
+			What: "step_handoff.json was changed by someone else than trainwright", Where: &finding.Where{Path: run.File(handoffFile)},
+			Expected: "the handoff that started the run",
+			Remedy:   "undo the edit (sources/s1 is the captured original), or send the changed handoff without run_id: it is a run of its own"})
+	}
+	if run.Handoff, _, err = contract.DecodeHandoff(json.RawMessage(data)); err != nil {
+		return nil, err
+	}
+	if n := run.Handoff.Inputs.Attempt; n > 0 {
+		run.Attempt = n
+	}
+	return run, nil
+}
+
+func (e *Engine) place(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(e.Roots.Workspace(), filepath.FromSlash(path))
+}
+
+// withoutSecrets masks what looks like a secret before the handoff is kept anywhere: the run is that of the masked
+// handoff.
+func withoutSecrets(handoff contract.StepHandoff) (contract.StepHandoff, []finding.Finding, error) {
+	data, err := rundir.MarshalStable(handoff)
+	if err != nil {
+		return handoff, nil, err
+	}
+	masked := redact.Bytes(data)
+	if bytes.Equal(masked, data) {
+		return handoff, nil, nil
+	}
+	clean, _, err := contract.DecodeHandoff(json.RawMessage(masked))
+	return clean, []finding.Finding{{Code: "secret_redacted", Severity: finding.Warning, What: "the handoff held what looks like a secret; it was masked and is kept nowhere",
+		Where: &finding.Where{Field: "step_handoff"}, Expected: "no secret in a handoff", Remedy: "let the job read it from its environment"}}, err
+}
+
+// amend merges a handoff into the stored one.
+func (e *Engine) amend(ctx context.Context, run *Run, sent contract.StepHandoff) ([]finding.Finding, error) {
+	sent, notes, err := withoutSecrets(sent)
+	if err != nil {
+		return nil, err
+	}
+	merged, added, conflicts, err := contract.Amend(run.Handoff, sent)
+	if err != nil {
+		return nil, err
+	}
+	if len(conflicts) > 0 {
+		refused := finding.Refuse()
+		for _, c := range conflicts {
+			refused.Findings = append(refused.Findings, finding.Finding{Code: "handoff_differs", Severity: finding.Error,
+				What:     fmt.Sprintf("%s of the run is %s, the handoff sent beside the run_id says %s", c.Field, short(c.Stored), short(c.Sent)),
+				Where:    &finding.Where{Field: "step_handoff." + c.Field},
+				Expected: "the run's own value, or a field that the run leaves open",
+				Remedy:   "leave the field out to go on with this run, or send the handoff without run_id to start another"})
+		}
+		return nil, refused
+	}
+	run.Attempt = max(1, merged.Inputs.Attempt)
+	if len(added) == 0 {
+		return notes, nil
+	}
+	unlock, err := rundir.Lock(ctx, run.File(".lock"))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	run.Handoff = merged
+	if err := writeHandoff(run.Dir, merged); err != nil {
+		return nil, err
+	}
+	err = run.Dir.AppendEvent(rundir.Event{Time: e.Now(), Event: "handoff_amended", By: "agent", Detail: map[string]any{"added": added}})
+	return append(notes, finding.Finding{Code: "handoff_amended", Severity: finding.Note,
+		What: "taken into the run: " + strings.Join(added, ", "), Remedy: "phases that used the handoff run again"}), err
+}
+
+func short(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return "?"
+	}
+	if len(data) > 80 {
+		return string(data[:77]) + "…"
+	}
+	return string(data)
+}
+
+func (e *Engine) openByHandoff(ctx context.Context, skill *Skill, handoff contract.StepHandoff) (*Run, []finding.Finding, error) {
+	if name := handoff.ExecutionSkill; name != "" && name != skill.Name {
+		return nil, nil, finding.Refuse(finding.Finding{Code: "skill_mismatch", Severity: finding.Error,
+			What:  fmt.Sprintf("the handoff is for %s, this tool belongs to %s", name, skill.Name),
+			Where: &finding.Where{Field: "step_handoff.execution_skill"}, Expected: skill.Name,
+			Remedy: "call the tool of that skill, or correct execution_skill"})
+	}
+	handoff.ExecutionSkill = skill.Name
+	handoff, notes, err := withoutSecrets(handoff)
+	if err != nil {
+		return nil, nil, err
+	}
+	sha := contract.HandoffSHA256(handoff)
+	known, err := e.index().ByHandoff(sha)
+	if err != nil {
+		return nil, nil, err
+	}
+	if known != nil {
+		run, err := e.load(*known)
+		if err == nil && handoff.Inputs.Attempt > 0 {
+			run.Attempt = handoff.Inputs.Attempt
+		}
+		return run, notes, err
+	}
+	run, more, err := e.create(ctx, skill, handoff, sha)
+	return run, append(notes, more...), err
+}
+
+// create lays a new run down: the handoff first, then the index entry that makes the run known. A folder that holds
+// artifacts already is refused, whatever their content or time.
+func (e *Engine) create(ctx context.Context, skill *Skill, handoff contract.StepHandoff, sha string) (*Run, []finding.Finding, error) {
+	now := e.Now()
+	id := fmt.Sprintf("r-%s-%s", now.UTC().Format("20060102"), strings.TrimPrefix(sha, "sha256:")[:8])
+	place, notes, err := e.placeRun(id, handoff)
+	if err != nil {
+		return nil, nil, err
+	}
+	entry := rundir.IndexEntry{RunID: id, HandoffSHA256: sha, TrainerWorkdir: e.Roots.Rel(place.workdir), CodeSaveDir: e.Roots.Rel(place.codeSaveDir),
+		Skill: skill.Name, StepID: handoff.StepID, StepGoal: handoff.StepGoal, CreatedAt: now.UTC()}
+	if err := os.MkdirAll(place.workdir, 0o755); err != nil {
+		return nil, nil, fmt.Errorf("make trainer_workdir: %w", err)
+	}
+	unlock, err := rundir.Lock(ctx, filepath.Join(place.workdir, ".lock"))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer unlock()
+	if known, err := e.index().ByHandoff(sha); err != nil || known != nil {
+		if err != nil {
+			return nil, nil, err
+		}
+		run, err := e.load(*known)
+		return run, nil, err
+	}
+	dir := rundir.Dir{Path: place.workdir}
+	if err := refusePlanted(dir, skill, handoff); err != nil {
+		return nil, nil, err
+	}
+	if err := writeHandoff(dir, handoff); err != nil {
+		return nil, nil, err
+	}
+	if err := e.index().Put(entry); err != nil {
+		return nil, nil, err
+	}
+	run, err := e.load(entry)
+	return run, notes, err
+}
+
+// refusePlanted makes sure that a new run starts in a folder without artifacts. A crash between writing the handoff
+// and the index entry leaves exactly the handoff behind, which is recognised and taken up.
+func refusePlanted(dir rundir.Dir, skill *Skill, handoff contract.StepHandoff) error {
+	wanted, err := rundir.MarshalStable(handoff)
+	if err != nil {
+		return err
+	}
+	refused := finding.Refuse()
+	stateFolders := []string{"phases", "jobs", "answers", "split", "sources"}
+	for _, name := range append(append([]string{}, skill.Canonical...), stateFolders...) {
+		path := filepath.Join(dir.Path, name)
+		info, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if name == handoffFile && err == nil && info.Mode().IsRegular() {
+			data, _ := os.ReadFile(path)
+			if string(data) == string(wanted) {
+				continue
+			}
+			refused.Findings = append(refused.Findings, finding.Finding{Code: "workdir_taken", Severity: finding.Error,
+				What: "the trainer_workdir holds another step_handoff.json", Where: &finding.Where{Path: path},
+				Expected: "an empty trainer_workdir, or the handoff of the run that lives there",
+				Remedy:   "name another inputs.runtime.trainer_workdir"})
+			continue
+		}
+		refused.Findings = append(refused.Findings, finding.Finding{Code: "artifact_planted", Severity: finding.Error,
+			What: name + " exists before the run has started, so it can't come from it", Where: &finding.Where{Path: path},
+			Expected: "a trainer_workdir without artifacts", Remedy: "move it away, or name another inputs.runtime.trainer_workdir"})
+	}
+	if len(refused.Findings) > 0 {
+		return refused
+	}
+	return nil
+}
+
+func writeHandoff(dir rundir.Dir, handoff contract.StepHandoff) error {
+	data, err := rundir.MarshalStable(handoff)
+	if err != nil {
+		return err
+	}
+	findings, err := dir.WriteArtifacts(map[string][]byte{handoffFile: data})
+	if err == nil && len(findings) > 0 {
+		return finding.Refuse(findings...)
+	}
+	return err
+}

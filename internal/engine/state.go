@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/rundir"
+)
+
+// answer is the part of a phase's record that belongs to the engine: what the envelope repeats when the phase is not
+// run again.
+type answer struct {
+	Step     string    `json:"step,omitempty"`
+	Category string    `json:"category,omitempty"`
+	Summary  string    `json:"summary"`
+	Needs    []Need    `json:"needs,omitempty"`
+	Next     *NextCall `json:"next_call,omitempty"`
+}
+
+// standing is a run as its records tell it: each phase with its status, and what is noticed on the way.
+type standing struct {
+	phases   []rundir.PhaseState
+	answers  []answer
+	job      *JobHandle
+	jobPhase string
+	last     int
+	findings []finding.Finding
+}
+
+// standing reads where the run is. Nothing is written.
+func (r *Run) standing(ctx context.Context) (standing, error) {
+	names := make([]string, len(r.Skill.Phases))
+	for i, p := range r.Skill.Phases {
+		names[i] = p.Name()
+	}
+	var s standing
+	var err error
+	if s.phases, s.findings, err = r.Dir.State(names); err != nil {
+		return s, fmt.Errorf("read state of %s: %w", r.ID, err)
+	}
+	s.answers = make([]answer, len(names))
+	last := r.Skill.Last(r.Handoff)
+	for i, phase := range s.phases {
+		if phase.Phase == last {
+			s.last = i
+		}
+		if phase.Record != nil && len(phase.Record.Answer) > 0 {
+			if err := json.Unmarshal(phase.Record.Answer, &s.answers[i]); err != nil {
+				return s, fmt.Errorf("read answer of %s: %w", phase.Phase, err)
+			}
+		}
+		if live, ok := r.Skill.Phases[i].(Live); ok && phase.Status == contract.StatePending {
+			if job := live.Job(ctx, r); job != nil {
+				s.job, s.jobPhase = job, phase.Phase
+				s.phases[i].Status = contract.StateRunning
+			}
+		}
+	}
+	return s, nil
+}
+
+// passed says that a phase's gate let the run through and nothing has changed since.
+func (s standing) passed(i int) bool {
+	p := s.phases[i]
+	switch p.Status {
+	case contract.StateSuccess, contract.StatePartial, contract.StateSkipped:
+		return p.Record != nil && p.Record.Gate.Passed
+	}
+	return false
+}
+
+// firstOpen is the first phase that has not passed, or the number of phases.
+func (s standing) firstOpen() int {
+	for i := range s.phases {
+		if !s.passed(i) {
+			return i
+		}
+	}
+	return len(s.phases)
+}
+
+func (s standing) status() map[string]string {
+	out := make(map[string]string, len(s.phases))
+	for i, p := range s.phases {
+		out[p.Phase] = p.Status
+		if i > s.last && p.Status == contract.StatePending {
+			out[p.Phase] = contract.StateSkipped
+		}
+	}
+	return out
+}

@@ -1,0 +1,157 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/jobs"
+	"github.com/trainwright/trainwright/internal/rundir"
+)
+
+// Cancel ends the job and waits for its exit record, at most the job's grace and 10 s. A job that has ended answers its
+// state with the note already_finished, one that does not end in time its state with the warning cancel_pending: the
+// request stays on file and is carried out.
+func (r *Runtime) Cancel(ctx context.Context, folder string) (jobs.Status, error) {
+	folder, request, err := open(folder)
+	if err != nil {
+		return jobs.Status{}, err
+	}
+	if status, done, err := concluded(folder, request); done || err != nil {
+		status.Findings = append(status.Findings, finding.Finding{Code: "already_finished", Severity: finding.Note,
+			What:  fmt.Sprintf("job %s had ended before it was cancelled", request.JobID),
+			Where: &finding.Where{Path: filepath.Join(folder, jobs.ExitFile)}, Remedy: "nothing is left to do"})
+		return status, err
+	}
+	if err := unsupported(); err != nil {
+		return jobs.Status{}, err
+	}
+	if err := askForEnd(folder, jobs.CancelRequest{At: r.now().UTC(), By: "trainwright on " + r.host}); err != nil {
+		return jobs.Status{}, err
+	}
+	signalled := false
+	ended, err := poll(ctx, request.Grace()+endWait, func() (bool, error) {
+		if exit, err := jobs.ReadExit(folder); exit != nil || err != nil {
+			return exit != nil, err
+		}
+		return false, r.press(ctx, folder, request, &signalled)
+	})
+	if err != nil {
+		return jobs.Status{}, err
+	}
+	status, err := r.status(folder, request)
+	if err == nil && !ended {
+		status.Findings = append(status.Findings, finding.Finding{Code: "cancel_pending", Severity: finding.Warning,
+			What:  fmt.Sprintf("job %s was told to end and has not yet", request.JobID),
+			Where: &finding.Where{Path: filepath.Join(folder, jobs.CancelFile)}, Remedy: "ask for its status again; the request stands"})
+	}
+	return status, err
+}
+
+// askForEnd leaves the request where the supervisor looks; the first one stays.
+func askForEnd(folder string, request jobs.CancelRequest) error {
+	if there, err := jobs.ReadCancel(folder); err != nil || there != nil {
+		return err
+	}
+	if err := rundir.WriteJSON(filepath.Join(folder, jobs.CancelFile), request); err != nil {
+		return fmt.Errorf("ask for the end of the job: %w", err)
+	}
+	return nil
+}
+
+// press brings the end nearer: it wakes a living supervisor once, and does the work of one that is gone or never was.
+func (r *Runtime) press(ctx context.Context, folder string, request jobs.Request, signalled *bool) error {
+	state, err := jobs.ReadState(folder)
+	if err != nil {
+		return err
+	}
+	switch {
+	case state == nil:
+		return r.cancelUnstarted(folder)
+	case r.elsewhere(*state):
+		return nil // its supervisor looks for the request
+	case state.BootID != r.bootID:
+		return r.recordCancelled(folder, *state)
+	case r.runs(state.SupervisorPID, state.SupervisorTicks):
+		if !*signalled {
+			*signalled = true
+			terminate(state.SupervisorPID)
+		}
+		return nil
+	}
+	r.endOrphans(ctx, folder, *state, request.Grace())
+	return r.recordCancelled(folder, *state)
+}
+
+// lockTry is how long Cancel waits for the folder's lock before it looks again.
+const lockTry = 100 * time.Millisecond
+
+// cancelUnstarted takes the folder before any supervisor does. Where one is just starting it finds the request by itself.
+func (r *Runtime) cancelUnstarted(folder string) error {
+	release, free, err := claim(folder, lockTry)
+	if err != nil || !free {
+		return err
+	}
+	defer release()
+	now := r.now().UTC()
+	return writeExit(folder, jobs.Exit{Reason: jobs.ReasonCancelled, StartedAt: now, EndedAt: now})
+}
+
+// recordCancelled writes the exit record that the supervisor can't write any more. The exit status of the command is lost.
+func (r *Runtime) recordCancelled(folder string, state jobs.StateFile) error {
+	release, err := lockFolder(folder, lockTry)
+	if err != nil || release == nil {
+		return err
+	}
+	defer release()
+	if exit, err := jobs.ReadExit(folder); exit != nil || err != nil {
+		return err
+	}
+	now, started := r.now().UTC(), state.StartedAt
+	if started.IsZero() {
+		started = state.SubmittedAt
+	}
+	return writeExit(folder, jobs.Exit{Reason: jobs.ReasonCancelled, StartedAt: started, EndedAt: now, Seconds: now.Sub(started).Seconds(),
+		PeakRSSBytes: state.PeakRSSBytes})
+}
+
+func writeExit(folder string, exit jobs.Exit) error {
+	if err := rundir.WriteJSON(filepath.Join(folder, jobs.ExitFile), exit); err != nil {
+		return fmt.Errorf("write the exit record: %w", err)
+	}
+	return nil
+}
+
+// claim takes the folder of a job that nobody has started: free is false where someone else holds it, or held it and left
+// the job started or ended.
+func claim(folder string, wait time.Duration) (release func(), free bool, err error) {
+	release, err = lockFolder(folder, wait)
+	if err != nil || release == nil {
+		return nil, false, err
+	}
+	state, err := jobs.ReadState(folder)
+	if err == nil && state == nil {
+		var exit *jobs.Exit
+		if exit, err = jobs.ReadExit(folder); err == nil && exit == nil {
+			return release, true, nil
+		}
+	}
+	release()
+	return nil, false, err
+}
+
+// lockFolder is the lock that a supervisor holds for its whole life; nil where it is taken.
+func lockFolder(folder string, wait time.Duration) (release func(), err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	unlock, err := rundir.Lock(ctx, filepath.Join(folder, "supervisor.lock"))
+	switch {
+	case err == nil:
+		return unlock, nil
+	case ctx.Err() != nil:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("claim the job: %w", err)
+}

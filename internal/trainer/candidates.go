@@ -1,0 +1,179 @@
+package trainer
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/evidence"
+	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/project"
+)
+
+// Who stated a fact, weightiest first: the user's handoff, the agent, a configuration file, a script's own default.
+const (
+	byUser   = "user"
+	byAgent  = "agent"
+	byServer = "server"
+)
+
+// candidates are the facts that were found by reading: from the handoff (the user's word), from configuration files and
+// from the entry point's argument defaults. Each has a verbatim quote and its place.
+func (c *capture) candidates() []evidence.Fact {
+	var facts []evidence.Fact
+	add := func(f evidence.Fact) {
+		f.ID = fmt.Sprintf("f%d", len(facts)+1)
+		f.Status = evidence.Confirmed
+		facts = append(facts, f)
+	}
+	for _, f := range c.handoffFacts() {
+		add(f)
+	}
+	for _, f := range c.configFacts() {
+		add(f)
+	}
+	for _, f := range c.scriptFacts() {
+		add(f)
+	}
+	return facts
+}
+
+// handoffFacts are the filled fields of the handoff, quoted from step_handoff.json.
+func (c *capture) handoffFacts() []evidence.Fact {
+	h := c.step.Run.Handoff
+	in := h.Inputs
+	var facts []evidence.Fact
+	source := c.bySource[c.step.Run.File(contract.FileStepHandoff)]
+	say := func(field, key string, value any) {
+		switch v := value.(type) {
+		case string:
+			if v == "" || v == "unknown" {
+				return
+			}
+		case nil:
+			return
+		case *int:
+			if v == nil {
+				return
+			}
+			value = *v
+		}
+		facts = append(facts, evidence.Fact{Field: field, Value: value, Source: source, By: byUser, Quote: fmt.Sprintf("%q: %s", key, jsonText(value))})
+	}
+	say("task.objective", "step_goal", h.StepGoal)
+	if h.StepGoal == "" {
+		say("task.objective", "user_goal", h.TaskContext.UserGoal)
+	}
+	say("model.code_path", "code_path", in.Model.CodePath)
+	say("model.training_entrypoint", "training_entrypoint", in.Model.TrainingEntrypoint)
+	say("model.task_type", "task_type", in.Model.TaskType)
+	say("checkpoint.init_checkpoint", "init_checkpoint", in.Checkpoint.InitCheckpoint)
+	say("checkpoint.resume_checkpoint", "resume_checkpoint", in.Checkpoint.ResumeCheckpoint)
+	say("checkpoint.finetune_checkpoint", "finetune_checkpoint", in.Checkpoint.FinetuneCheckpoint)
+	say("data.train_source", "train_source", in.Data.TrainSource)
+	say("data.val_source", "val_source", in.Data.ValSource)
+	say("data.test_source", "test_source", in.Data.TestSource)
+	say("data.input_format", "input_format", in.Data.InputFormat)
+	say("data.split_hint", "split_hint", in.Data.SplitHint)
+	for _, key := range []string{"target", "id", "group", "time"} {
+		say("data."+key, key, in.Data.DomainMetadata[key])
+	}
+	say("training.optimizer", "optimizer", in.Parameters.Optimizer)
+	say("training.scheduler", "scheduler", in.Parameters.Scheduler)
+	say("training.batch_size", "batch_size", in.Parameters.BatchSize)
+	say("training.epochs_or_steps", "epochs_or_steps", in.Parameters.EpochsOrSteps)
+	say("training.precision", "precision", in.Parameters.Precision)
+	say("training.distributed_mode", "distributed_mode", in.Parameters.DistributedMode)
+	for _, key := range slices.Sorted(maps.Keys(in.Parameters.Extra)) {
+		if scalar(in.Parameters.Extra[key]) {
+			say(extraField(key), key, in.Parameters.Extra[key])
+		}
+	}
+	return facts
+}
+
+// extraField names the fact of a free parameter. A spelling that the role table knows gets the role's name, so that
+// "lr" in a handoff and "--learning-rate" in a script are one field.
+func extraField(key string) string {
+	if role := project.RoleOf(key); strings.HasPrefix(role, "training.") {
+		return role
+	}
+	return "training.extra." + key
+}
+
+func scalar(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any, nil:
+		return false
+	}
+	return true
+}
+
+// isFact says whether a role is a field of the training request that a candidate may fill. Folders, files to write and
+// machine settings are trainwright's own business.
+func isFact(role string) bool {
+	for _, prefix := range []string{"data.", "training.", "checkpoint.init", "checkpoint.resume", "checkpoint.finetune", "checkpoint.every_epochs", "checkpoint.keep"} {
+		if strings.HasPrefix(role, prefix) {
+			return role != "data.dir"
+		}
+	}
+	return false
+}
+
+func (c *capture) configFacts() []evidence.Fact {
+	var facts []evidence.Fact
+	if c.scan == nil {
+		return facts
+	}
+	for _, config := range c.scan.Configs {
+		for _, v := range config.Values {
+			if !isFact(v.Role) || v.Value == nil {
+				continue
+			}
+			if f, ok := c.placed(v.Role, v.Value, v.Quote, v.Place); ok {
+				facts = append(facts, f)
+			}
+		}
+	}
+	return facts
+}
+
+// scriptFacts are the defaults of the entry point's arguments.
+func (c *capture) scriptFacts() []evidence.Fact {
+	var facts []evidence.Fact
+	if c.scan == nil || c.entry == "" {
+		return facts
+	}
+	script := c.scan.Entrypoint(c.entry)
+	if script == nil {
+		return facts
+	}
+	for _, a := range script.Arguments {
+		if !isFact(a.Role) || !a.HasDefault || a.Default == nil || a.Default == "" {
+			continue
+		}
+		quote, place := a.Quote, a.Place
+		if a.DefaultPlace != nil {
+			quote, place = a.DefaultQuote, *a.DefaultPlace
+		}
+		if f, ok := c.placed(a.Role, a.Default, quote, place); ok {
+			facts = append(facts, f)
+		}
+	}
+	return facts
+}
+
+// placed makes a fact of something that the scan found at a place. A file that was not captured gives no fact.
+func (c *capture) placed(field string, value any, quote string, place project.Place) (evidence.Fact, bool) {
+	source, ok := c.bySource[filepath.Join(c.root, filepath.FromSlash(place.Path))]
+	return evidence.Fact{Field: field, Value: value, Source: source, By: byServer, Quote: quote, Start: place.Start, End: place.End,
+		Why: fmt.Sprintf("%s:%d", place.Path, place.Line)}, ok
+}
+
+// verified checks the quote of a fact against its source; findings say what is wrong with it.
+func verified(dir string, sources []evidence.Source, fact evidence.Fact) (evidence.Fact, []finding.Finding) {
+	return evidence.VerifyFact(dir, sources, fact)
+}

@@ -1,0 +1,330 @@
+package trainer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/criteria"
+	"github.com/trainwright/trainwright/internal/dataset"
+	"github.com/trainwright/trainwright/internal/engine"
+	"github.com/trainwright/trainwright/internal/evidence"
+	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/jobs"
+	"github.com/trainwright/trainwright/internal/metrics"
+)
+
+// bestEpoch is the checkpoint whose numbers count: its epoch or step where summary.json names them.
+type bestEpoch struct {
+	Epoch *float64
+	Step  *int64
+	From  string
+}
+
+// findBest reads which checkpoint the script took for the best.
+func (w *validationWork) findBest() {
+	name := w.outputNamed("summary.json")
+	if name == "" {
+		return
+	}
+	data, err := os.ReadFile(w.abs(name))
+	if err != nil {
+		return
+	}
+	var summary struct {
+		Best struct {
+			Epoch *float64 `json:"epoch"`
+			Step  *int64   `json:"step"`
+		} `json:"best"`
+	}
+	if json.Unmarshal(data, &summary) == nil && (summary.Best.Epoch != nil || summary.Best.Step != nil) {
+		w.best = bestEpoch{Epoch: summary.Best.Epoch, Step: summary.Best.Step, From: name}
+	}
+}
+
+// logged is the value of a series that counts: at the best checkpoint where the log has one there, else the last.
+func (w *validationWork) logged(key metrics.Key) (metrics.Point, string, bool) {
+	if w.best.From != "" {
+		if p, ok := w.log.At(key, w.best.Step, w.best.Epoch); ok {
+			return p, "at the best checkpoint", true
+		}
+	}
+	p, ok := w.log.Last(key)
+	return p, "last", ok
+}
+
+// recompute makes the claims: one for each logged series, and one for each metric that predictions allow to compute anew.
+func (w *validationWork) recompute() {
+	w.claims = []evidence.Claim{}
+	if w.log != nil {
+		for _, key := range w.log.Names {
+			p, where, ok := w.logged(key)
+			if !ok || p.NonFinite != "" {
+				continue
+			}
+			w.claim(evidence.Claim{Metric: key.Name, Split: key.Split, Value: p.Value, Unit: p.Unit, Level: evidence.Logged, Note: where,
+				From: []evidence.Range{{Path: w.outputNamed("metrics.jsonl"), Start: p.Start, End: p.End, SHA256: w.log.SHA256}}})
+		}
+	}
+	for _, o := range w.outputs {
+		if base := path.Base(o.Path); strings.HasPrefix(base, "predictions-") && strings.HasSuffix(base, ".jsonl") {
+			w.fromPredictions(o.Path)
+		}
+	}
+	for _, split := range []string{"val", "test"} {
+		if !slices.ContainsFunc(w.claims, func(c evidence.Claim) bool { return c.Split == split && c.Level == evidence.Recomputed }) {
+			w.unchecked = append(w.unchecked, fmt.Sprintf("%s metrics: no predictions-%s.jsonl that could be compared with the targets", split, split))
+		}
+	}
+}
+
+func (w *validationWork) claim(c evidence.Claim) {
+	c.ID = fmt.Sprintf("c%d", len(w.claims)+1)
+	w.claims = append(w.claims, c)
+}
+
+// fromPredictions computes every metric that the log or a criterion names for the split, from the predictions and the
+// targets of the data itself, by sample id.
+func (w *validationWork) fromPredictions(name string) {
+	preds, found, err := metrics.ReadPredictions(w.abs(name))
+	if err != nil {
+		w.out.Findings = append(w.out.Findings, refusalOf(err)...)
+		return
+	}
+	w.out.Findings = append(w.out.Findings, found...)
+	targets, err := w.targets(preds.Split)
+	if err != nil {
+		w.out.Findings = append(w.out.Findings, refusalOf(err)...)
+		return
+	}
+	if targets == nil {
+		w.unchecked = append(w.unchecked, name+": there is no data part of that name to compare with")
+		return
+	}
+	for _, metric := range w.metricsOf(preds.Split) {
+		result, found, err := metrics.Recompute(metric, preds, targets)
+		w.out.Findings = appendNew(w.out.Findings, found)
+		if err != nil {
+			w.out.Findings = appendNew(w.out.Findings, refusalOf(err))
+			w.unchecked = append(w.unchecked, fmt.Sprintf("%s/%s: it could not be computed from %s", preds.Split, metric, name))
+			continue
+		}
+		if !result.Whole || math.IsNaN(result.Value) {
+			w.unchecked = append(w.unchecked, fmt.Sprintf("%s/%s: %s does not cover the %s part", preds.Split, metric, name, preds.Split))
+			continue
+		}
+		w.claim(evidence.Claim{Metric: metric, Split: preds.Split, Value: result.Value, Unit: w.unitOf(metric), Level: evidence.Recomputed, N: result.N,
+			From: []evidence.Range{{Path: name, Start: result.From.Start, End: result.From.End, SHA256: preds.SHA256}}})
+		w.compare(metrics.Key{Split: preds.Split, Name: metric}, result.Value, name)
+	}
+}
+
+// unitOf is the unit of an error that is measured as the target is.
+func (w *validationWork) unitOf(metric string) string {
+	if metric == "rmse" || metric == "mae" {
+		return w.manifest.Schema.Target.Unit
+	}
+	return ""
+}
+
+func appendNew(into, more []finding.Finding) []finding.Finding {
+	for _, f := range more {
+		if !slices.ContainsFunc(into, func(g finding.Finding) bool { return g.String() == f.String() }) {
+			into = append(into, f)
+		}
+	}
+	return into
+}
+
+// targets are the server's own targets of a part, by sample id.
+func (w *validationWork) targets(split string) (map[string]string, error) {
+	for _, f := range w.manifest.Files {
+		if f.Part == split {
+			id := w.manifest.Schema.ID
+			if strings.HasPrefix(id, "row-") {
+				id = ""
+			}
+			return dataset.Targets(context.Background(), w.partPath(f), id, w.manifest.Schema.Target.Name)
+		}
+	}
+	return nil, nil
+}
+
+// metricsOf are the metrics to compute for a split: those that are logged for it, and those that a criterion names.
+func (w *validationWork) metricsOf(split string) []string {
+	var names []string
+	add := func(name string) {
+		if _, _, known := metrics.MetricKind(name); known && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if w.log != nil {
+		for _, key := range w.log.Names {
+			if key.Split == split {
+				add(key.Name)
+			}
+		}
+	}
+	for _, text := range w.criteriaTexts() {
+		if c, err := criteria.Parse(text); err == nil {
+			if key := metrics.ParseKey(c.Key); key.Split == split || key.Split == "" {
+				add(key.Name)
+			}
+		}
+	}
+	return names
+}
+
+// compare holds a recomputed value against the log. Where the best checkpoint is known its value must agree, else any
+// value of the series may.
+func (w *validationWork) compare(key metrics.Key, value float64, from string) {
+	if w.log == nil {
+		return
+	}
+	series := w.log.Series(key)
+	if len(series) == 0 {
+		return
+	}
+	point, where, _ := w.logged(key)
+	agrees := metrics.Agrees(point, value)
+	if w.best.From == "" {
+		agrees = slices.ContainsFunc(series, func(p metrics.Point) bool { return metrics.Agrees(p, value) })
+	}
+	w.out.Check("log_agrees_"+key.String(), agrees, fmt.Sprintf("logged %s (%s), recomputed %.6g", point.Text, where, value))
+	if !agrees {
+		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "metric_contradicted", Severity: finding.Error,
+			What:     fmt.Sprintf("the log says %s = %s, the predictions give %.6g", key, point.Text, value),
+			Where:    &finding.Where{Path: w.abs(w.outputNamed("metrics.jsonl")), Line: point.Line, Byte: point.Start},
+			Expected: fmt.Sprintf("%.6g (from %s)", value, from), Remedy: "the script computes or logs this metric wrongly, or its predictions are not of that checkpoint; correct it and run again"})
+	}
+}
+
+func (w *validationWork) criteriaTexts() []string {
+	return append(slices.Clone(w.plan.criteriaOf()), w.given.Checks...)
+}
+
+// judge holds each criterion against the best evidence there is: a recomputed value, else a logged one.
+func (w *validationWork) judge() {
+	for _, text := range w.criteriaTexts() {
+		j := judged{Text: text}
+		c, err := criteria.Parse(text)
+		if err != nil {
+			j.Problem = "can't be parsed"
+			for _, f := range refusalOf(err) {
+				f.Severity = finding.Warning
+				w.out.Findings = appendNew(w.out.Findings, []finding.Finding{f})
+			}
+			w.criteria = append(w.criteria, j)
+			continue
+		}
+		j.Parsed = true
+		j.Claim = w.evidenceFor(metrics.ParseKey(c.Key))
+		if j.Claim == nil {
+			j.Problem = "no value of " + c.Key + " was found"
+			w.out.Findings = append(w.out.Findings, finding.Finding{Code: "criterion_without_value", Severity: finding.Warning, What: fmt.Sprintf("%q: neither the log nor predictions have %s", text, c.Key),
+				Where: &finding.Where{Field: "completion_criteria"}, Expected: "a metric that the run leaves; it left: " + w.known(), Remedy: "name the metric as the log does, or let the script log it"})
+		} else {
+			met, f := criteria.Judge(c, j.Claim.Value, j.Claim.Unit)
+			j.Met = met
+			if f != nil {
+				w.out.Findings = append(w.out.Findings, *f)
+			}
+			if f != nil && !met {
+				j.Problem = f.What
+			}
+		}
+		w.criteria = append(w.criteria, j)
+	}
+}
+
+func (w *validationWork) known() string {
+	if w.log == nil {
+		return "nothing"
+	}
+	var names []string
+	for _, k := range w.log.Names {
+		names = append(names, k.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+// evidenceFor is the claim that a criterion is judged by. A bare name means test, else val, never train (settled.md).
+func (w *validationWork) evidenceFor(key metrics.Key) *evidence.Claim {
+	splits := []string{key.Split}
+	if key.Split == "" {
+		splits = []string{"test", "val"}
+	}
+	for _, split := range splits {
+		for _, level := range []string{evidence.Recomputed, evidence.Logged} {
+			for i := range w.claims {
+				if c := &w.claims[i]; c.Split == split && c.Metric == key.Name && c.Level == level {
+					return c
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// verdict decides the step. Evidence that contradicts itself fails it; a criterion that is not met, missing or unreadable
+// leaves it partial (settled.md).
+func (w *validationWork) verdict() {
+	out := w.out
+	met, open, loggedOnly := 0, 0, 0
+	for _, j := range w.criteria {
+		switch {
+		case j.Met:
+			met++
+			if j.Claim.Level == evidence.Logged {
+				loggedOnly++
+			}
+		case !j.Parsed || j.Claim == nil:
+			open++
+		}
+	}
+	broken := finding.Has(out.Findings, finding.Error)
+	out.Decide()
+	out.Status = contract.StateSuccess
+	switch {
+	case broken || !out.Gate.Passed:
+		out.Gate.Passed = false
+		out.Status, out.Step, out.Category = contract.StateFailed, contract.StatusFailed, jobs.CategoryScientific
+		out.Blockers = append(out.Blockers, "the evidence of the run does not hold")
+	case len(w.criteria) == 0:
+		out.Step = contract.StatusPartial
+		out.Needs = append(out.Needs, engine.Need{Field: "completion_criteria", Why: "no criterion says when the training is good enough", WhereToLook: []string{"ask the user"}, Candidates: []string{}})
+		out.Next = w.askCriteria()
+	case met < len(w.criteria):
+		out.Step, out.Category = contract.StatusPartial, jobs.CategoryScientific
+		if open > 0 {
+			out.Needs = append(out.Needs, engine.Need{Field: "completion_criteria", Why: "a criterion can't be judged", WhereToLook: []string{reportFile}, Candidates: []string{}})
+			out.Next = w.askCriteria()
+		}
+	case w.external:
+		out.Step = contract.StatusPartial
+	}
+	if loggedOnly > 0 {
+		out.Findings = append(out.Findings, finding.Finding{Code: "criterion_logged_only", Severity: finding.Warning, What: fmt.Sprintf("%d criteria are met only by what the script logged", loggedOnly),
+			Expected: "predictions by sample id to compute the metric anew", Remedy: "let the script leave outputs/predictions-<split>.jsonl"})
+	}
+	out.Summary = fmt.Sprintf("%d of %d criteria met", met, len(w.criteria))
+}
+
+func (w *validationWork) askCriteria() *engine.NextCall {
+	return &engine.NextCall{Tool: "phase_6_validation", Arguments: map[string]any{"run_id": w.step.Run.ID, "checks": []any{"<metric> >= <value>"}}}
+}
+
+// rel shows a path the way the report names files.
+func (w *validationWork) rel(abs string) string {
+	if r, err := filepath.Rel(w.base, abs); err == nil && filepath.IsLocal(r) {
+		return filepath.ToSlash(r)
+	}
+	return abs
+}

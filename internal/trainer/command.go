@@ -1,0 +1,283 @@
+package trainer
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/engine"
+	"github.com/trainwright/trainwright/internal/evidence"
+	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/project"
+)
+
+// Passed is one argument of the command: what is passed, for which field of the training request, and how sure that is.
+type Passed struct {
+	Name   string `json:"name"`
+	Value  any    `json:"value"`
+	Field  string `json:"field"`
+	Status string `json:"status"`
+	Fact   string `json:"fact,omitempty"`
+}
+
+// Codegen is codegen.json: the entry point, the command that starts it, and what was checked. Paths are absolute; the
+// command's first word is the interpreter. Outputs are globs relative to code_save_dir.
+type Codegen struct {
+	Entrypoint    string   `json:"entrypoint"`
+	Native        bool     `json:"native"`
+	Python        string   `json:"python"`
+	PythonWhy     string   `json:"python_why"`
+	Command       []string `json:"command"`
+	Arguments     []Passed `json:"arguments"`
+	Override      string   `json:"override"`
+	Outputs       []string `json:"outputs"`
+	CheckpointDir string   `json:"checkpoint_dir"`
+	OutputDir     string   `json:"output_dir"`
+	Imports       []string `json:"imports"`
+	Files         []string `json:"files"`
+}
+
+// commander works out what is passed to the script.
+type commander struct {
+	run       *engine.Run
+	view      projectView
+	plan      Plan
+	facts     []evidence.Fact
+	manifest  contract.DataManifest
+	extra     map[string]any // arguments that the agent names itself
+	passed    []Passed
+	outputs   []string
+	outDir    string
+	ckptDir   string
+	needs     []engine.Need
+	changes   []string // what the repository would have to change
+	findings  []finding.Finding
+	positions []Passed
+}
+
+// build fills every argument that trainwright knows a value for.
+func (c *commander) build() {
+	script := c.view.script()
+	if script == nil {
+		return
+	}
+	for i := range script.Arguments {
+		a := &script.Arguments[i]
+		if p, ok := c.value(a); ok {
+			p.Name = a.Name
+			if a.Positional {
+				c.positions = append(c.positions, p)
+			} else {
+				c.passed = append(c.passed, p)
+			}
+			continue
+		}
+		if a.Required || (a.Positional && a.Nargs != "?" && a.Nargs != "*") {
+			c.needs = append(c.needs, engine.Need{Field: "arguments." + a.Name, Why: fmt.Sprintf("gate of phase 4: %s demands %s", c.view.Entry, a.Name),
+				WhereToLook: []string{fmt.Sprintf("%s:%d", a.Place.Path, a.Place.Line)}, Candidates: []string{}})
+		}
+	}
+	c.checkParts()
+	c.checkParameters()
+}
+
+// value is what an argument gets, when anything is known for it.
+func (c *commander) value(a *project.Argument) (Passed, bool) {
+	for _, key := range []string{a.Name, a.Dest, strings.TrimLeft(a.Name, "-")} {
+		if v, ok := c.extra[key]; ok {
+			return Passed{Value: v, Field: "arguments." + a.Name, Status: evidence.Assumption}, true
+		}
+	}
+	if p, ok := c.placeValue(a); ok {
+		return p, true
+	}
+	for _, spec := range leaves {
+		if spec.field == a.Role && a.Role != "" {
+			leaf := c.plan.Leaves[spec.path]
+			return Passed{Value: leaf.Value, Field: a.Role, Status: leaf.Status, Fact: leaf.Fact}, leaf.Value != nil
+		}
+	}
+	field := a.Role
+	if field == "" {
+		field = "training.extra." + strings.ReplaceAll(a.Dest, "-", "_")
+	}
+	if f := holding(c.facts, field); f != nil && f.Status == evidence.Confirmed && isFact(field) && !strings.HasSuffix(field, "_source") && field != "data.source" {
+		value := f.Value
+		if strings.HasPrefix(field, "checkpoint.") {
+			value = c.absolute(text(f.Value))
+		}
+		return Passed{Value: value, Field: field, Status: f.Status, Fact: f.ID}, true
+	}
+	return Passed{}, false
+}
+
+func (c *commander) absolute(path string) string {
+	look := &capture{step: &engine.Step{Run: c.run}, root: c.view.Root}
+	if abs, err := look.locate(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// placeValue fills the arguments that say where things are read and written. Their values are trainwright's own
+// (CONFIRMED by the data manifest or by being the run's folders).
+func (c *commander) placeValue(a *project.Argument) (Passed, bool) {
+	own := func(path string) (Passed, bool) {
+		return Passed{Value: path, Field: a.Role, Status: evidence.Confirmed}, path != ""
+	}
+	switch a.Role {
+	case "data.train_source":
+		return own(c.part("train"))
+	case "data.val_source":
+		return own(c.part("val"))
+	case "data.test_source":
+		return own(c.part("test"))
+	case "data.source":
+		return own(c.whole())
+	case "data.dir":
+		if train := c.part("train"); train != "" {
+			return own(filepath.Dir(train))
+		}
+	case "data.target":
+		return own(c.manifest.Schema.Target.Name)
+	case "data.id":
+		if id := c.manifest.Schema.ID; id != "" && !strings.HasPrefix(id, "row-") {
+			return own(id)
+		}
+		return Passed{}, false
+	case "output.dir":
+		c.outDir = filepath.Join(c.run.CodeSaveDir, "outputs")
+		c.outputs = append(c.outputs, "outputs/*")
+		return own(c.outDir)
+	case "output.metrics":
+		c.outputs = append(c.outputs, "outputs/metrics.jsonl")
+		return own(filepath.Join(c.run.CodeSaveDir, "outputs", "metrics.jsonl"))
+	case "output.predictions":
+		c.outputs = append(c.outputs, "outputs/predictions-test.jsonl")
+		return own(filepath.Join(c.run.CodeSaveDir, "outputs", "predictions-test.jsonl"))
+	case "output.summary":
+		return own(filepath.Join(c.run.CodeSaveDir, "outputs", "summary.json"))
+	case "output.log_dir":
+		return own(filepath.Join(c.run.CodeSaveDir, "outputs", "logs"))
+	case "checkpoint.dir":
+		c.ckptDir = filepath.Join(c.run.CodeSaveDir, "checkpoints")
+		c.outputs = append(c.outputs, "checkpoints/*")
+		return own(c.ckptDir)
+	}
+	return Passed{}, false
+}
+
+// part is the absolute path of the file that the script reads for a part.
+func (c *commander) part(name string) string {
+	for _, f := range c.manifest.Files {
+		if f.Part == name {
+			return c.fromRun(f.Path)
+		}
+	}
+	return ""
+}
+
+// whole is the one file of a script that splits it itself.
+func (c *commander) whole() string {
+	if c.manifest.TrainSource == "" {
+		return ""
+	}
+	return c.fromRun(c.manifest.TrainSource)
+}
+
+func (c *commander) fromRun(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return c.run.File(path)
+}
+
+// checkParts notices a split that the script has no way to receive: the repository would have to change.
+func (c *commander) checkParts() {
+	for _, part := range []string{"train", "val", "test"} {
+		role := "data." + part + "_source"
+		if c.part(part) == "" || c.view.argument(role) != nil || c.view.argument("data.dir") != nil || (part == "train" && c.view.argument("data.source") != nil) {
+			continue
+		}
+		// Without the part the script would judge itself on rows it has trained on, or not at all.
+		c.changes = append(c.changes, fmt.Sprintf("%s must take the %s part as a file of its own (an argument such as --%s-data)", c.view.Entry, part, part))
+		c.findings = append(c.findings, finding.Finding{Code: "part_not_taken", Severity: finding.Error, What: fmt.Sprintf("%s has no argument for the %s part", c.view.Entry, part),
+			Where: &finding.Where{Path: c.view.path()}, Expected: "an argument such as --" + part + "-data", Remedy: "hand coder_task_description.md to the coder, or let the script split its file itself"})
+	}
+}
+
+// coreParameters are what a user's word must reach the script for. Plain precision and a single process need no argument.
+var coreParameters = []string{"training.optimizer", "training.scheduler", "training.batch_size", "training.epochs_or_steps", "training.precision", "training.distributed_mode", "training.extra.learning_rate", "training.extra.seed"}
+
+var nothingToPass = map[string][]string{"training.precision": {"fp32", "float32", "full"}, "training.distributed_mode": {"single"}, "training.scheduler": {"none", "constant"}}
+
+// checkParameters notices a value of the user's that nothing carries into the script: training something else than what
+// was asked for, silently, is the fault this tool exists to prevent.
+func (c *commander) checkParameters() {
+	for _, field := range coreParameters {
+		f := holding(c.facts, field)
+		if f == nil || f.By != byUser || slices.Contains(nothingToPass[field], strings.ToLower(text(f.Value))) || c.carries(field) {
+			continue
+		}
+		c.changes = append(c.changes, fmt.Sprintf("%s must take %s (asked for: %s)", c.view.Entry, field, show(f.Value)))
+		c.findings = append(c.findings, finding.Finding{Code: "parameter_not_taken", Severity: finding.Error,
+			What:  fmt.Sprintf("%s = %s was asked for, but nothing carries it into %s", field, show(f.Value), c.view.Entry),
+			Where: &finding.Where{Path: c.view.path(), Field: field}, Expected: "an argument or configuration key for it",
+			Remedy: "hand coder_task_description.md to the coder, or start a run without it"})
+	}
+}
+
+func (c *commander) carries(field string) bool {
+	return slices.ContainsFunc(c.passed, func(p Passed) bool { return p.Field == field }) || slices.ContainsFunc(c.positions, func(p Passed) bool { return p.Field == field }) || c.configured(field)
+}
+
+// configured says whether a configuration file that the script reads has a key for the field.
+func (c *commander) configured(field string) bool {
+	if c.view.argument("config.path") == nil {
+		return false
+	}
+	return slices.ContainsFunc(c.view.Configs, func(config project.Config) bool {
+		return slices.ContainsFunc(config.Values, func(v project.ConfigValue) bool { return v.Role == field })
+	})
+}
+
+// argv is the command line after the interpreter and the script.
+func (c *commander) argv() []string {
+	var argv []string
+	for _, p := range c.passed {
+		if b, ok := p.Value.(bool); ok && c.isFlag(p.Name) {
+			if b {
+				argv = append(argv, p.Name)
+			}
+			continue
+		}
+		if list, ok := p.Value.([]any); ok {
+			argv = append(argv, p.Name)
+			for _, v := range list {
+				argv = append(argv, show(v))
+			}
+			continue
+		}
+		value := show(p.Value)
+		if strings.HasPrefix(value, "-") {
+			argv = append(argv, p.Name+"="+value)
+			continue
+		}
+		argv = append(argv, p.Name, value)
+	}
+	for _, p := range c.positions {
+		argv = append(argv, show(p.Value))
+	}
+	return argv
+}
+
+func (c *commander) isFlag(name string) bool {
+	for _, a := range c.view.script().Arguments {
+		if a.Name == name {
+			return a.IsFlag
+		}
+	}
+	return false
+}

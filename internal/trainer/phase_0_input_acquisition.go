@@ -1,0 +1,211 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/engine"
+	"github.com/trainwright/trainwright/internal/evidence"
+	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/project"
+)
+
+// AcquisitionInput is the section of phase_0_input_acquisition.
+type AcquisitionInput struct {
+	Sources []SourceInput `json:"sources,omitempty" jsonschema_description:"More sources to capture, beside those the handoff names."`
+}
+
+// SourceInput is one source that the agent adds. Ref is a path inside the workspace or a read root; Text is the text
+// itself for kind text.
+type SourceInput struct {
+	Kind string `json:"kind" jsonschema:"enum=text,enum=file,enum=directory,enum=checkpoint,enum=dataset" jsonschema_description:"What it is."`
+	Ref  string `json:"ref,omitempty" jsonschema_description:"Path, relative to the workspace; for text a short name."`
+	Text string `json:"text,omitempty" jsonschema_description:"The text, for kind text."`
+	Note string `json:"note,omitempty"`
+}
+
+// acquisition is phase 0: recall, capture every source with its hash, scan the project, and work out candidate facts.
+type acquisition struct{ t *Trainer }
+
+func (acquisition) Name() string { return contract.Phases[0] }
+func (acquisition) Tool() string { return "phase_0_input_acquisition" }
+
+// capture is the state of one acquisition while it is put together.
+type capture struct {
+	step     *engine.Step
+	sources  []evidence.Source
+	bySource map[string]string // absolute path → source id
+	findings []finding.Finding
+	root     string // absolute folder of the project, "" when none is known
+	entry    string // entry point relative to root, slashes
+	scan     *project.Tree
+}
+
+// Run does phase 0.
+func (p acquisition) Run(ctx context.Context, step *engine.Step) (engine.Outcome, error) {
+	var out engine.Outcome
+	var given, fresh AcquisitionInput
+	if err := stored(step, p.Name(), &given); err != nil {
+		return out, err
+	}
+	if err := brought(step, &fresh); err != nil {
+		return out, err
+	}
+	for _, s := range fresh.Sources {
+		if !slices.Contains(given.Sources, s) {
+			given.Sources = append(given.Sources, s)
+		}
+	}
+	if _, err := step.Track(contract.FileStepHandoff); err != nil {
+		return out, err
+	}
+	step.Say(p.Name(), "recalling what the skills know")
+	recalled, use, err := p.t.recall(ctx, step)
+	if err != nil {
+		return out, err
+	}
+	c := &capture{step: step, bySource: map[string]string{}}
+	if c.sources, err = evidence.LoadSources(step.Run.Workdir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return out, err
+	}
+	if err := c.all(ctx, given); err != nil {
+		return out, err
+	}
+	candidates := c.candidates()
+	out.Recall = use
+	out.Findings = append(c.findings, recalled.findings...)
+	p.gate(&out, c, candidates)
+	request := trainingRequest(step.Run, c)
+	for name, v := range map[string]any{sourcesFile: c.sources, projectFile: c.projectView(), candidatesFile: candidates, recallFile: recalled.file, requestFile: request} {
+		if err := out.AddFile(name, v); err != nil {
+			return out, err
+		}
+	}
+	out.AddText(captureFile, renderCapture(step.Run, c, candidates, recalled))
+	out.Summary = fmt.Sprintf("%d sources captured, %d candidate facts found", len(c.sources), len(candidates))
+	return out, keepAnswers(&out, step, p.Name(), given)
+}
+
+// gate 0: a source, an entry point or model code, a goal, minimal data, at least one strategy parameter (settled.md).
+func (p acquisition) gate(out *engine.Outcome, c *capture, candidates []evidence.Fact) {
+	handoff := c.step.Run.Handoff
+	has := func(prefix string) bool {
+		return slices.ContainsFunc(candidates, func(f evidence.Fact) bool { return strings.HasPrefix(f.Field, prefix) })
+	}
+	out.Check("source", len(c.sources) > 0, "something was captured")
+	entry := c.scan != nil && (c.entry != "" && c.scan.Entrypoint(c.entry) != nil || c.entry == "" && handoff.Inputs.Model.TrainingEntrypoint == "")
+	out.Check("entrypoint_or_model_code", entry, "a training entry point or model code is known")
+	if !entry {
+		out.Needs = append(out.Needs, c.entryNeed())
+	}
+	goal := handoff.StepGoal != "" || handoff.TaskContext.UserGoal != ""
+	out.Check("objective", goal, "step_goal or user_goal says what to reach")
+	if !goal {
+		out.Needs = append(out.Needs, engine.Need{Field: "task.objective", Why: "gate of phase 0: the goal of the step", WhereToLook: []string{"ask the user"}, Candidates: []string{}})
+	}
+	data := has("data.")
+	out.Check("minimal_data", data, "a data source is named")
+	if !data {
+		out.Needs = append(out.Needs, c.dataNeed())
+	}
+	strategy := has("training.")
+	out.Check("strategy_constraint", strategy, "at least one strategy parameter is known")
+	if !strategy {
+		out.Needs = append(out.Needs, engine.Need{Field: "training.epochs_or_steps", Why: "gate of phase 0: at least one core strategy parameter",
+			WhereToLook: []string{"the project's README or config", "ask the user"}, Candidates: []string{}})
+	}
+	out.Decide()
+	if !out.Gate.Passed {
+		out.Next = amendCall(c.step.Run, out.Needs, c)
+		for _, n := range out.Needs {
+			out.Blockers = append(out.Blockers, n.Field)
+		}
+	}
+}
+
+// entryNeed says that no entry point is known, and which scripts of the workspace could be one.
+func (c *capture) entryNeed() engine.Need {
+	need := engine.Need{Field: "model.training_entrypoint", Why: "gate of phase 0: a training entry point or model code", WhereToLook: []string{}, Candidates: []string{}}
+	scan := c.scan
+	if scan == nil {
+		scan, _, _ = project.Scan(context.Background(), c.step.Run.Roots.Workspace(), project.Options{})
+	}
+	if scan != nil {
+		for i, e := range scan.Entrypoints {
+			if i == 5 {
+				break
+			}
+			need.WhereToLook = append(need.WhereToLook, e.Path)
+		}
+	}
+	if len(need.WhereToLook) == 0 {
+		need.WhereToLook = append(need.WhereToLook, "no script in the workspace looks like one; ask the user")
+	}
+	return need
+}
+
+func (c *capture) dataNeed() engine.Need {
+	need := engine.Need{Field: "data.train_source", Why: "gate of phase 0: minimal data", WhereToLook: []string{}, Candidates: []string{}}
+	if c.scan != nil {
+		need.WhereToLook = append(need.WhereToLook, c.scan.DataFiles[:min(5, len(c.scan.DataFiles))]...)
+	}
+	if len(need.WhereToLook) == 0 {
+		need.WhereToLook = append(need.WhereToLook, "no data file was found in the project; ask the user")
+	}
+	return need
+}
+
+// amendCall is the call that supplies what a gate of handoff fields waits for: the run's own tool with an amendment whose
+// values the agent fills in.
+func amendCall(run *engine.Run, needs []engine.Need, c *capture) *engine.NextCall {
+	inputs := map[string]any{}
+	for _, n := range needs {
+		section, key, ok := strings.Cut(n.Field, ".")
+		if !ok || section == "task" {
+			continue
+		}
+		if section == "training" {
+			section = "parameters"
+		}
+		part, _ := inputs[section].(map[string]any)
+		if part == nil {
+			part = map[string]any{}
+			inputs[section] = part
+		}
+		part[key] = "<" + n.Field + ">"
+		if len(n.WhereToLook) == 1 && !strings.Contains(n.WhereToLook[0], " ") {
+			part[key] = n.WhereToLook[0]
+		}
+	}
+	handoff := map[string]any{}
+	if len(inputs) > 0 {
+		handoff["inputs"] = inputs
+	}
+	if slices.ContainsFunc(needs, func(n engine.Need) bool { return n.Field == "task.objective" }) {
+		handoff["step_goal"] = "<what the step must reach>"
+	}
+	arguments := map[string]any{"run_id": run.ID}
+	if len(handoff) > 0 {
+		arguments["step_handoff"] = handoff
+	}
+	return &engine.NextCall{Tool: run.Skill.Walker, Arguments: arguments}
+}
+
+// locate resolves a path of the handoff: inside the project first where there is one, else from the workspace.
+func (c *capture) locate(path string) (string, error) {
+	roots := c.step.Run.Roots
+	if c.root != "" && !filepath.IsAbs(path) {
+		if abs, err := roots.Readable(filepath.Join(c.root, path)); err == nil {
+			if _, err := os.Stat(abs); err == nil {
+				return abs, nil
+			}
+		}
+	}
+	return roots.Readable(path)
+}

@@ -1,0 +1,372 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+
+	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/dataset"
+	"github.com/trainwright/trainwright/internal/engine"
+	"github.com/trainwright/trainwright/internal/evidence"
+	"github.com/trainwright/trainwright/internal/finding"
+)
+
+// DataAndSplitInput is the section of phase_2_data_and_split.
+type DataAndSplitInput struct {
+	Data DataChoice `json:"data,omitzero" jsonschema_description:"What the columns mean and how the data is split. Leave out what the handoff or the script says already."`
+}
+
+// DataChoice is the agent's judgement about the data.
+type DataChoice struct {
+	Target            string                `json:"target,omitempty" jsonschema_description:"Column to predict."`
+	Features          []string              `json:"features,omitempty" jsonschema_description:"Input columns; every other column when left out."`
+	ID                string                `json:"id,omitempty" jsonschema_description:"Column that identifies a row; row-<n> when left out."`
+	Columns           map[string]ColumnNote `json:"columns,omitempty" jsonschema_description:"Unit and meaning by column name."`
+	Split             *SplitChoice          `json:"split,omitempty"`
+	Normalization     string                `json:"normalization,omitempty"`
+	Sampling          string                `json:"sampling,omitempty"`
+	Augmentation      string                `json:"augmentation,omitempty"`
+	CollateOrBatching string                `json:"collate_or_batching,omitempty"`
+}
+
+// ColumnNote is what a person knows of a column.
+type ColumnNote struct {
+	Unit    string `json:"unit,omitempty"`
+	Meaning string `json:"meaning,omitempty"`
+}
+
+// SplitChoice is a split as the agent states it. Fractions sum to 1.
+type SplitChoice struct {
+	Strategy  string             `json:"strategy" jsonschema:"enum=random,enum=stratified,enum=predefined"`
+	Fractions map[string]float64 `json:"fractions,omitempty" jsonschema_description:"By part: train, val, test."`
+	Seed      int64              `json:"seed,omitempty"`
+}
+
+// dataAndSplit is phase 2: read the data whole, settle what a sample is, split it or check the split that is there, and
+// fit statistics on the training part.
+type dataAndSplit struct{ t *Trainer }
+
+func (dataAndSplit) Name() string { return contract.PhaseDataAndSplit }
+func (dataAndSplit) Tool() string { return "phase_2_data_and_split" }
+
+// dataWork is the state of phase 2 while it is put together.
+type dataWork struct {
+	step     *engine.Step
+	view     projectView
+	facts    []evidence.Fact
+	choice   DataChoice
+	out      *engine.Outcome
+	sources  map[string]string // part or "all" → absolute path of the data as it came
+	missing  []string          // paths that are not there yet
+	spec     *dataset.SplitSpec
+	ownSplit bool // the script splits its one file itself
+	profile  *dataset.Profile
+	sample   dataset.SampleContract
+	split    *dataset.Split
+	parts    map[string]string // part → absolute path of the file that the script reads
+	written  bool              // the parts were written by trainwright
+	leaks    []dataset.Leak
+}
+
+// Run does phase 2.
+func (p dataAndSplit) Run(ctx context.Context, step *engine.Step) (engine.Outcome, error) {
+	var out engine.Outcome
+	w := &dataWork{step: step, out: &out, sources: map[string]string{}, parts: map[string]string{}}
+	var sources []evidence.Source
+	for name, v := range map[string]any{factsFile: &w.facts, projectFile: &w.view, sourcesFile: &sources} {
+		if err := step.ReadJSON(name, v); err != nil {
+			return out, err
+		}
+	}
+	var given DataAndSplitInput
+	if err := stored(step, p.Name(), &given); err != nil {
+		return out, err
+	}
+	if err := brought(step, &given); err != nil {
+		return out, err
+	}
+	w.choice = given.Data
+	w.locate()
+	w.decideSplit()
+	if len(w.missing) == 0 && w.first() != "" {
+		if err := w.work(ctx); err != nil {
+			return out, err
+		}
+	}
+	p.gate(w)
+	recalled, err := p.t.recallFor(ctx, step, p.Name(), "interface and usage", w.facts, sources)
+	if err != nil {
+		return out, err
+	}
+	out.Recall = recalled
+	if err := w.files(); err != nil {
+		return out, err
+	}
+	out.Summary = w.summary()
+	if finding.Has(out.Findings, finding.Error) {
+		return out, nil // a contribution that does not fit the data is not kept
+	}
+	return out, keepAnswers(&out, step, p.Name(), given)
+}
+
+// locate finds the data files that facts name. A path of the handoff is looked for in the project first, then in the
+// workspace; a script's default is relative to the project.
+func (w *dataWork) locate() {
+	c := &capture{step: w.step, root: w.view.Root}
+	for part, field := range map[string]string{"train": "data.train_source", "val": "data.val_source", "test": "data.test_source", "all": "data.source"} {
+		fact := holding(w.facts, field)
+		if fact == nil {
+			continue
+		}
+		abs, err := c.locate(text(fact.Value))
+		if err != nil {
+			w.out.Findings = append(w.out.Findings, refusalOf(err)...)
+			continue
+		}
+		info, err := os.Stat(abs)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && fact.By == byServer:
+			// A default of the script that does not exist is no statement about this run's data.
+		case errors.Is(err, fs.ErrNotExist):
+			w.missing = append(w.missing, abs)
+		case err == nil && info.IsDir():
+			w.out.Findings = append(w.out.Findings, finding.Finding{Code: "is_a_directory", Severity: finding.Error, What: text(fact.Value) + " is a folder",
+				Where: &finding.Where{Path: abs, Field: field}, Expected: "a CSV file", Remedy: "name the file in inputs.data." + field[len("data."):]})
+		default:
+			w.sources[part] = abs
+		}
+	}
+	sort.Strings(w.missing)
+}
+
+func refusalOf(err error) []finding.Finding {
+	var refused *finding.Refused
+	if errors.As(err, &refused) {
+		return refused.Findings
+	}
+	return []finding.Finding{{Code: "unreadable", Severity: finding.Error, What: err.Error()}}
+}
+
+// first is the file whose columns say what a sample is.
+func (w *dataWork) first() string {
+	if path := w.sources["train"]; path != "" {
+		return path
+	}
+	return w.sources["all"]
+}
+
+// decideSplit settles where the split comes from: the agent's choice, files that the user names, the user's hint, the
+// script's own files, or the script itself when it reads one file.
+func (w *dataWork) decideSplit() {
+	userParts := by(w.facts, "data.val_source", byUser) || by(w.facts, "data.test_source", byUser)
+	hint := holding(w.facts, "data.split_hint")
+	ownParts := w.sources["val"] != "" || w.sources["test"] != ""
+	switch choice := w.choice.Split; {
+	case choice != nil && choice.Strategy != "predefined":
+		w.spec = &dataset.SplitSpec{Strategy: choice.Strategy, Fractions: choice.Fractions, Seed: choice.Seed}
+	case userParts || (choice != nil && ownParts):
+		w.spec = &dataset.SplitSpec{Strategy: "predefined"}
+	case hint != nil && text(hint.Value) != "":
+		spec, found, err := dataset.ParseSplitHint(text(hint.Value))
+		if err != nil {
+			found = append(found, refusalOf(err)...)
+		}
+		w.out.Findings = append(w.out.Findings, found...)
+		if !finding.Has(found, finding.Error) {
+			w.spec = &spec
+		}
+	case ownParts:
+		w.spec = &dataset.SplitSpec{Strategy: "predefined"}
+	case w.sources["all"] != "" || w.view.argument("data.source") != nil:
+		w.spec, w.ownSplit = &dataset.SplitSpec{Strategy: "predefined"}, true
+	}
+	if w.spec != nil && w.spec.Strategy == "predefined" && !w.ownSplit {
+		for _, part := range []string{"train", "val", "test"} {
+			if w.sources[part] != "" {
+				w.parts[part] = w.sources[part]
+			}
+		}
+	}
+}
+
+func by(facts []evidence.Fact, field, who string) bool {
+	f := holding(facts, field)
+	return f != nil && f.By == who
+}
+
+// work reads the data, settles the sample, and splits.
+func (w *dataWork) work(ctx context.Context) error {
+	w.step.Say(contract.PhaseDataAndSplit, "reading %s", w.step.Run.Roots.Rel(w.first()))
+	target, id := w.column("data.target", w.choice.Target), w.column("data.id", w.choice.ID)
+	profile, found, err := dataset.ProfileCSV(ctx, w.first(), dataset.ProfileOptions{Target: target, ID: id})
+	if err != nil {
+		w.out.Findings = append(w.out.Findings, refusalOf(err)...)
+		return notRefused(err)
+	}
+	w.out.Findings = append(w.out.Findings, found...)
+	w.profile = profile
+	w.step.TrackAs(w.first(), profile.Files[0].SHA256)
+	sample, found := dataset.Contract(profile, id, target, w.choice.Features)
+	w.out.Findings = append(w.out.Findings, found...)
+	if target == "" {
+		w.out.Findings = slices.DeleteFunc(w.out.Findings, func(f finding.Finding) bool { return f.Code == "target_unknown" })
+	}
+	sample.Target.Unit = w.choice.Columns[target].Unit
+	w.sample = sample
+	if finding.Has(w.out.Findings, finding.Error) || w.spec == nil || w.ownSplit || target == "" {
+		return nil
+	}
+	return w.makeParts(ctx, id, target)
+}
+
+// column is the agent's choice where there is one, else the fact in force. A choice that contradicts the user is an
+// error: the user's word holds.
+func (w *dataWork) column(field, chosen string) string {
+	fact := holding(w.facts, field)
+	if fact == nil {
+		return chosen
+	}
+	if chosen != "" && fact.By == byUser && text(fact.Value) != chosen {
+		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "contradicts_fact", Severity: finding.Error,
+			What:     fmt.Sprintf("%s is %q by the user's handoff (%s), the call says %q", field, text(fact.Value), fact.ID, chosen),
+			Where:    &finding.Where{Field: field},
+			Expected: text(fact.Value), Remedy: "leave it out, or start a run with a handoff that says otherwise"})
+	}
+	if chosen != "" {
+		return chosen
+	}
+	return text(fact.Value)
+}
+
+func notRefused(err error) error {
+	var refused *finding.Refused
+	if errors.As(err, &refused) {
+		return nil
+	}
+	return err
+}
+
+// makeParts splits the file and writes the parts, or checks the parts that came.
+func (w *dataWork) makeParts(ctx context.Context, id, target string) error {
+	run := w.step.Run
+	spec := *w.spec
+	spec.ID, spec.Files = id, w.parts
+	if spec.Target == "" || spec.Strategy != "stratified" {
+		spec.Target = target
+	}
+	split, found, err := dataset.MakeSplit(ctx, w.first(), spec, run.Workdir)
+	w.out.Findings = append(w.out.Findings, found...)
+	if err != nil {
+		w.out.Findings = append(w.out.Findings, refusalOf(err)...)
+		return notRefused(err)
+	}
+	if finding.Has(w.out.Findings, finding.Error) {
+		return nil
+	}
+	w.split = split
+	if spec.Strategy == "predefined" {
+		for _, part := range []string{"val", "test"} {
+			if path := w.parts[part]; path != "" {
+				if _, err := w.step.Track(path); err != nil {
+					return err
+				}
+			}
+		}
+	} else {
+		parts, found, err := dataset.WriteParts(ctx, w.first(), split, run.Workdir, filepath.Join(run.CodeSaveDir, "data"), dataset.WriteOptions{})
+		w.out.Findings = append(w.out.Findings, found...)
+		if err != nil {
+			w.out.Findings = append(w.out.Findings, refusalOf(err)...)
+			return notRefused(err)
+		}
+		w.parts, w.written = parts, true
+	}
+	w.leaks = split.Leakage
+	if !w.written {
+		return nil
+	}
+	// The files that the script will read are looked at themselves, not the plan they were written from.
+	w.step.Say(contract.PhaseDataAndSplit, "checking %d parts for overlap", len(w.parts))
+	leaks, found, err := dataset.CheckParts(ctx, w.parts, id, target)
+	if err != nil {
+		w.out.Findings = append(w.out.Findings, refusalOf(err)...)
+		return notRefused(err)
+	}
+	w.out.Findings, w.leaks = append(w.out.Findings, found...), leaks
+	return nil
+}
+
+// gate 2: a sample contract resolved against the file and no empty part, where the intent runs the job; data that is
+// not fetched is pending, never assumed.
+func (p dataAndSplit) gate(w *dataWork) {
+	out := w.out
+	required := lastPhase(w.step.Run.Handoff) == contract.PhaseValidation
+	present := len(w.missing) == 0 && w.first() != ""
+	out.Check("data_present", present || !required, "the data files are there")
+	if !present {
+		f := finding.Finding{Code: "data_pending", Severity: finding.Warning, What: "the data is not there yet", Expected: "a file that can be read", Remedy: "put the data in place, then call phase_2_data_and_split again"}
+		if len(w.missing) > 0 {
+			f.What, f.Where = fmt.Sprintf("%d data files are not there", len(w.missing)), &finding.Where{Path: w.missing[0]}
+		}
+		out.Findings = append(out.Findings, f)
+		if required {
+			out.Needs = append(out.Needs, engine.Need{Field: "data.train_source", Why: "gate of phase 2: data that is not fetched is pending", WhereToLook: append([]string{}, w.missing...), Candidates: []string{}})
+		}
+	}
+	if present {
+		target := w.sample.Target.Name != ""
+		out.Check("sample_contract", (target || w.ownSplit) && !finding.Has(out.Findings, finding.Error) || !required, "id, features and target are resolved against the file")
+		if !target && !w.ownSplit {
+			out.Needs = append(out.Needs, engine.Need{Field: "data.target", Why: "gate of phase 2: the column to predict", WhereToLook: w.columns(), Candidates: []string{}})
+		}
+		out.Check("split", w.spec != nil || !required, "how the data is split")
+		if w.spec == nil {
+			out.Needs = append(out.Needs, engine.Need{Field: "data.split", Why: "gate of phase 2: neither files, split_hint nor the script say how the data is split", WhereToLook: append(placesToLook(w.view), "ask the user"), Candidates: []string{}})
+		}
+	}
+	if w.ownSplit {
+		out.Findings = append(out.Findings, finding.Finding{Code: "split_unchecked", Severity: finding.Warning,
+			What: "the script splits its file itself; that the parts are disjoint was not checked", Remedy: "give split_hint and a script that takes the parts as files, when it matters"})
+	}
+	out.Decide()
+	if !present && out.Gate.Passed {
+		out.Status = contract.StatePartial
+	}
+	for _, n := range out.Needs {
+		out.Blockers = append(out.Blockers, n.Field)
+	}
+	if !out.Gate.Passed && len(out.Needs) > 0 {
+		out.Next = w.dataCall(p.Tool())
+	}
+}
+
+func (w *dataWork) columns() []string {
+	if w.profile == nil {
+		return []string{}
+	}
+	return w.profile.Order[:min(40, len(w.profile.Order))]
+}
+
+// dataCall is the call that answers what the gate waits for.
+func (w *dataWork) dataCall(tool string) *engine.NextCall {
+	data := map[string]any{}
+	for _, n := range w.out.Needs {
+		switch n.Field {
+		case "data.target":
+			data["target"] = "<column>"
+		case "data.split":
+			data["split"] = map[string]any{"strategy": "random", "fractions": map[string]any{"train": 0.7, "val": 0.15, "test": 0.15}, "seed": 17}
+		}
+	}
+	arguments := map[string]any{"run_id": w.step.Run.ID}
+	if len(data) > 0 {
+		arguments["data"] = data
+	}
+	return &engine.NextCall{Tool: tool, Arguments: arguments}
+}

@@ -1,0 +1,292 @@
+package trainer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/criteria"
+	"github.com/trainwright/trainwright/internal/engine"
+	"github.com/trainwright/trainwright/internal/evidence"
+	"github.com/trainwright/trainwright/internal/finding"
+)
+
+// StrategyInput is the section of phase_3_training_strategy.
+type StrategyInput struct {
+	Propose  bool     `json:"propose,omitempty" jsonschema_description:"Fill every open field as ASSUMPTION with its reason."`
+	Strategy Strategy `json:"strategy,omitzero" jsonschema_description:"Values to set. What the handoff or the script's defaults say need not be repeated."`
+}
+
+// strategyPhase is phase 3: every field of the strategy with where it comes from, checked against facts and data.
+type strategyPhase struct{ t *Trainer }
+
+func (strategyPhase) Name() string { return contract.PhaseTrainingStrategy }
+func (strategyPhase) Tool() string { return "phase_3_training_strategy" }
+
+// Plan is training_plan.json as later phases read it: the strategy's leaves by dotted path are written as the nested
+// tree of formats.md, beside what was worked out from them.
+type Plan struct {
+	Leaves         map[string]Leaf
+	Role           Leaf
+	Success        Leaf
+	RunnerContract []runnerEntry
+	Estimates      []string
+	Smoke          []string
+}
+
+// MarshalJSON writes the nested form.
+func (p Plan) MarshalJSON() ([]byte, error) {
+	tree := nested(p.Leaves)
+	tree["success"], tree["checkpoint_role"], tree["runner_contract"], tree["estimates"], tree["smoke"] = p.Success, p.Role, p.RunnerContract, p.Estimates, p.Smoke
+	return json.Marshal(tree)
+}
+
+// UnmarshalJSON reads the nested form back.
+func (p *Plan) UnmarshalJSON(data []byte) error {
+	var rest struct {
+		Success Leaf          `json:"success"`
+		Role    Leaf          `json:"checkpoint_role"`
+		Runner  []runnerEntry `json:"runner_contract"`
+		Est     []string      `json:"estimates"`
+		Smoke   []string      `json:"smoke"`
+	}
+	if err := json.Unmarshal(data, &rest); err != nil {
+		return err
+	}
+	var tree any
+	if err := json.Unmarshal(data, &tree); err != nil {
+		return err
+	}
+	p.Success, p.Role, p.RunnerContract, p.Estimates, p.Smoke = rest.Success, rest.Role, rest.Runner, rest.Est, rest.Smoke
+	p.Leaves = map[string]Leaf{}
+	for _, spec := range leaves {
+		var leaf Leaf
+		if node := dig(tree, spec.path); node != nil {
+			raw, err := json.Marshal(node)
+			if err != nil {
+				return err
+			}
+			if err := json.Unmarshal(raw, &leaf); err != nil {
+				return fmt.Errorf("%s: %w", spec.path, err)
+			}
+			p.Leaves[spec.path] = leaf
+		}
+	}
+	return nil
+}
+
+// Run does phase 3.
+func (p strategyPhase) Run(ctx context.Context, step *engine.Step) (engine.Outcome, error) {
+	var out engine.Outcome
+	var facts []evidence.Fact
+	var view projectView
+	var manifest contract.DataManifest
+	var sources []evidence.Source
+	for name, v := range map[string]any{factsFile: &facts, projectFile: &view, dataManifestFile: &manifest, sourcesFile: &sources} {
+		if err := step.ReadJSON(name, v); err != nil {
+			return out, err
+		}
+	}
+	if _, err := step.Track(contract.FileStepHandoff); err != nil {
+		return out, err
+	}
+	var given StrategyInput
+	if err := stored(step, p.Name(), &given); err != nil {
+		return out, err
+	}
+	if err := brought(step, &given); err != nil {
+		return out, err
+	}
+	step.Say(p.Name(), "settling the strategy")
+	s := &settler{facts: facts, view: view, chosen: map[string]any{}}
+	s.propose = given.Propose || step.Run.Handoff.Inputs.ExecutionFlags.AutonomousMode
+	if err := flattenStrategy(given.Strategy, s.chosen); err != nil {
+		return out, err
+	}
+	s.settle()
+	out.Findings = append(out.Findings, s.findings...)
+	plan := Plan{Leaves: s.leaves, RunnerContract: runner(view, contract.RunnerContract), Smoke: smokePlan(view)}
+	plan.Role = roleLeaf(facts)
+	plan.Success = successLeaf(step.Run.Handoff, given.Strategy.Success)
+	plan.Estimates = estimates(plan, manifest)
+	p.check(&out, plan, view, facts, manifest)
+	p.gate(&out, step, s, len(s.chosen) > 0)
+	recalled, err := p.t.recallFor(ctx, step, p.Name(), "planning", facts, sources)
+	if err != nil {
+		return out, err
+	}
+	out.Recall = recalled
+	if err := out.AddFile(planFile, plan); err != nil {
+		return out, err
+	}
+	out.AddText(planText, renderPlan(step.Run, plan, view, out))
+	out.Summary = fmt.Sprintf("strategy settled: %s, epochs %s, batch %s", show(plan.Leaves["optimizer.name"].Value), show(plan.Leaves["epochs"].Value), show(plan.Leaves["batch.micro"].Value))
+	if finding.Has(out.Findings, finding.Error) {
+		return out, nil
+	}
+	return out, keepAnswers(&out, step, p.Name(), given)
+}
+
+func flattenStrategy(strategy Strategy, into map[string]any) error {
+	data, err := json.Marshal(strategy)
+	if err != nil {
+		return err
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(data, &tree); err != nil {
+		return err
+	}
+	delete(tree, "success")
+	flatten("", tree, into)
+	return nil
+}
+
+func roleLeaf(facts []evidence.Fact) Leaf {
+	if f := holding(facts, "checkpoint.role"); f != nil {
+		return Leaf{Value: f.Value, Status: f.Status, Fact: f.ID, Why: f.Why}
+	}
+	return Leaf{Status: evidence.Missing}
+}
+
+func successLeaf(h contract.StepHandoff, chosen []string) Leaf {
+	switch {
+	case len(h.CompletionCriteria) > 0:
+		return Leaf{Value: h.CompletionCriteria, Status: evidence.Confirmed, Why: "completion_criteria of the handoff"}
+	case len(chosen) > 0:
+		return Leaf{Value: chosen, Status: evidence.Assumption, Why: "chosen by the agent"}
+	}
+	return Leaf{Status: evidence.Missing, Why: "no completion criterion is given: the step can end in partial at best"}
+}
+
+// criteriaOf are the criteria of the plan as texts.
+func (p Plan) criteriaOf() []string {
+	switch v := p.Success.Value.(type) {
+	case []string:
+		return v
+	case []any:
+		var out []string
+		for _, x := range v {
+			out = append(out, text(x))
+		}
+		return out
+	}
+	return nil
+}
+
+// check holds the strategy against the checkpoint's role, the data and itself.
+func (p strategyPhase) check(out *engine.Outcome, plan Plan, view projectView, facts []evidence.Fact, manifest contract.DataManifest) {
+	add := func(code string, severity finding.Severity, field, what, expected, remedy string) {
+		out.Findings = append(out.Findings, finding.Finding{Code: code, Severity: severity, What: what, Where: &finding.Where{Field: field}, Expected: expected, Remedy: remedy})
+	}
+	role := text(plan.Role.Value)
+	if argument := checkpointRoles[role]; argument != "" && view.script() != nil && view.argument(argument) == nil {
+		add("checkpoint_role_unsupported", finding.Error, "checkpoint.role", fmt.Sprintf("the role is %s, but %s has no argument that takes the checkpoint", role, view.Entry),
+			"an argument such as --resume or --init-checkpoint", "let the coder add it, or change the role with the user")
+	}
+	for _, trap := range view.Traps {
+		if trap.Kind == "silent_resume" && role == contract.RoleTrainFromScratch {
+			out.Findings = append(out.Findings, finding.Finding{Code: "silent_resume", Severity: finding.Warning, What: trap.What, Where: &finding.Where{Path: trap.Place.Path, Line: trap.Place.Line},
+				Expected: "a start from scratch", Remedy: "the checkpoint folder must be empty at the start; phase 5 checks it"})
+		}
+	}
+	for _, path := range []string{"epochs", "batch.micro", "optimizer.lr"} {
+		if n, ok := asFloat(plan.Leaves[path].Value); ok && n <= 0 {
+			add("strategy_value", finding.Error, "strategy."+path, fmt.Sprintf("%s is %g", path, n), "a positive number", "correct it in the handoff or the strategy")
+		}
+	}
+	if n, batch := trainRows(manifest), plan.Leaves["batch.micro"].Value; n > 0 {
+		if b, ok := asFloat(batch); ok && b > float64(n) {
+			add("batch_larger_than_data", finding.Warning, "strategy.batch.micro", fmt.Sprintf("the batch of %g is larger than the training part of %d rows", b, n), "at most the training part", "lower the batch size")
+		}
+	}
+	for i, criterion := range plan.criteriaOf() {
+		if _, err := criteria.Parse(criterion); err != nil {
+			for _, f := range refusalOf(err) {
+				f.Severity = finding.Warning
+				f.Where = &finding.Where{Field: fmt.Sprintf("completion_criteria[%d]", i)}
+				out.Findings = append(out.Findings, f)
+			}
+		}
+	}
+}
+
+// checkpointRoles are the argument roles that a checkpoint role needs.
+var checkpointRoles = map[string]string{contract.RoleResumeTraining: "checkpoint.resume_checkpoint", contract.RoleInitFromCheckpoint: "checkpoint.init_checkpoint",
+	contract.RoleFinetune: "checkpoint.finetune_checkpoint"}
+
+func trainRows(manifest contract.DataManifest) int64 {
+	for _, f := range manifest.Files {
+		if f.Part == "train" && f.Rows != nil {
+			return *f.Rows
+		}
+	}
+	return 0
+}
+
+// gate 3: nothing that reaches the script is open, and what reaches it unconfirmed was asked for.
+func (p strategyPhase) gate(out *engine.Outcome, step *engine.Step, s *settler, explicit bool) {
+	out.Check("nothing_open", len(s.open) == 0, "every value that the script demands is known")
+	for _, spec := range s.open {
+		out.Needs = append(out.Needs, engine.Need{Field: spec.field, Why: "gate of phase 3: " + s.leaves[spec.path].Why, WhereToLook: placesToLook(s.view), Candidates: []string{}})
+	}
+	allowed := s.propose || explicit
+	out.Check("values_confirmed", len(s.unsure) == 0 || allowed, "every value that reaches the script is CONFIRMED, or assumptions were asked for")
+	for _, spec := range s.unsure {
+		leaf := s.leaves[spec.path]
+		if leaf.Status == evidence.Assumption {
+			out.Assumptions = append(out.Assumptions, fmt.Sprintf("ASSUMPTION: %s = %s (%s)", spec.path, show(leaf.Value), leaf.Why))
+		}
+		if !allowed {
+			out.Needs = append(out.Needs, engine.Need{Field: spec.field, Why: fmt.Sprintf("gate of phase 3: %s reaches the script as %s", spec.path, leaf.Status), WhereToLook: placesToLook(s.view), Candidates: []string{leaf.Fact}})
+		}
+	}
+	role := s.facts != nil && holding(s.facts, "checkpoint.role") != nil
+	out.Check("checkpoint_semantics", role && !hasCode(out.Findings, "checkpoint_role_unsupported"), "the checkpoint's role agrees with what the script can do")
+	out.Decide()
+	for _, n := range out.Needs {
+		out.Blockers = append(out.Blockers, n.Field)
+	}
+	if !out.Gate.Passed && len(out.Needs) > 0 {
+		out.Next = &engine.NextCall{Tool: p.Tool(), Arguments: map[string]any{"run_id": step.Run.ID, "propose": true}}
+	}
+	if out.Gate.Passed && openIntent(step.Run.Handoff) {
+		out.Step = contract.StatusPartial
+		out.Needs = append(out.Needs, engine.Need{Field: "runtime.execution_intent", Why: "the plan is ready; whether code is generated or the job runs was not said", WhereToLook: []string{"ask the user"}, Candidates: []string{}})
+		out.Next = &engine.NextCall{Tool: step.Run.Skill.Walker, Arguments: map[string]any{"run_id": step.Run.ID,
+			"step_handoff": map[string]any{"inputs": map[string]any{"runtime": map[string]any{"execution_intent": contract.IntentRunLocal}}}}}
+	}
+}
+
+func openIntent(h contract.StepHandoff) bool {
+	intent := h.Inputs.Runtime.ExecutionIntent
+	return intent == "" || intent == contract.IntentUnknown
+}
+
+func hasCode(findings []finding.Finding, code string) bool {
+	return slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Code == code })
+}
+
+// estimates shows the arithmetic of steps where its numbers are known.
+func estimates(plan Plan, manifest contract.DataManifest) []string {
+	rows := trainRows(manifest)
+	batch, okB := asFloat(plan.Leaves["batch.micro"].Value)
+	epochs, okE := asFloat(plan.Leaves["epochs"].Value)
+	if rows == 0 || !okB || !okE || batch <= 0 {
+		return []string{"steps: unknown (training rows, batch size or epochs are not all known)"}
+	}
+	steps := (rows + int64(batch) - 1) / int64(batch)
+	return []string{fmt.Sprintf("steps per epoch = ceil(%d rows / %g) = %d", rows, batch, steps), fmt.Sprintf("optimizer steps in all = %d × %g epochs = %d", steps, epochs, steps*int64(epochs))}
+}
+
+func smokePlan(view projectView) []string {
+	if view.script() == nil {
+		return []string{"MISSING: no entry point"}
+	}
+	plan := []string{"compile " + view.Entry + " (runs nothing)", "ask it for --help and compare the arguments (run intents only)"}
+	if view.argument("training.epochs_or_steps") != nil {
+		plan = append(plan, "a run of one epoch with "+view.argument("training.epochs_or_steps").Name+" 1 shows the cost of an epoch")
+	}
+	return plan
+}

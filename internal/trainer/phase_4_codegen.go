@@ -1,0 +1,282 @@
+package trainer
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/engine"
+	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/project"
+	"github.com/trainwright/trainwright/internal/rundir"
+)
+
+// CodegenInput is the section of phase_4_codegen.
+type CodegenInput struct {
+	Generate   bool           `json:"generate,omitempty" jsonschema_description:"Ask for code although the project has an entry point; the answer says which files to send."`
+	Files      []CodeFile     `json:"files,omitempty" jsonschema_description:"Files to write into code_save_dir."`
+	Entrypoint string         `json:"entrypoint,omitempty" jsonschema_description:"Which of the files trains, relative to code_save_dir."`
+	Arguments  map[string]any `json:"arguments,omitempty" jsonschema_description:"Values for arguments of the script that nothing else sets, by name."`
+	LandIn     string         `json:"land_in,omitempty" jsonschema:"enum=code_save_dir,enum=repository" jsonschema_description:"repository is the coder's work."`
+}
+
+// CodeFile is a file that the agent sends: path relative to code_save_dir.
+type CodeFile struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}
+
+// codegen is phase 4: prefer the project's own entry point, write what the run sets beside it, check that it compiles
+// and takes its arguments.
+type codegen struct{ t *Trainer }
+
+func (codegen) Name() string { return contract.PhaseCodegen }
+func (codegen) Tool() string { return "phase_4_codegen" }
+
+// Run does phase 4.
+func (p codegen) Run(ctx context.Context, step *engine.Step) (engine.Outcome, error) {
+	if adopts(step.Run.Handoff) {
+		return skipped(step, "the run was started elsewhere: no code is made")
+	}
+	var out engine.Outcome
+	c := &commander{run: step.Run}
+	for name, v := range map[string]any{factsFile: &c.facts, projectFile: &c.view, dataManifestFile: &c.manifest, planFile: &c.plan} {
+		if err := step.ReadJSON(name, v); err != nil {
+			return out, err
+		}
+	}
+	var given CodegenInput
+	if err := stored(step, p.Name(), &given); err != nil {
+		return out, err
+	}
+	if err := brought(step, &given); err != nil {
+		return out, err
+	}
+	written, err := p.land(ctx, step, &out, c, given)
+	if err != nil {
+		return out, err
+	}
+	native := len(given.Files) == 0
+	if c.view.script() == nil || (given.Generate && native) || given.LandIn == "repository" {
+		p.askForCode(&out, step, c, given)
+		return out, keepAnswers(&out, step, p.Name(), given)
+	}
+	if native && step.Run.Handoff.Inputs.Runtime.ExecutionIntent != contract.IntentPlanOnly {
+		if _, err := step.Track(c.view.path()); err != nil {
+			return out, err
+		}
+	}
+	c.extra = given.Arguments
+	c.build()
+	overrides, err := c.writeOverride()
+	if err != nil {
+		return out, err
+	}
+	out.Outputs = append(written, overrides...)
+	out.Findings = append(out.Findings, c.findings...)
+	out.Needs = append(out.Needs, c.needs...)
+	made, err := p.check(ctx, step, &out, c, native, written)
+	if err != nil {
+		return out, err
+	}
+	if err := out.AddFile(codegenFile, made); err != nil {
+		return out, err
+	}
+	if err := p.gate(step, &out, c, native); err != nil {
+		return out, err
+	}
+	out.Summary = fmt.Sprintf("command ready: %s", cellText(shellJoin(made.Command)))
+	if finding.Has(out.Findings, finding.Error) {
+		return out, nil
+	}
+	return out, keepAnswers(&out, step, p.Name(), given)
+}
+
+// land writes the agent's files into code_save_dir and makes their script the one that is run.
+func (p codegen) land(ctx context.Context, step *engine.Step, out *engine.Outcome, c *commander, given CodegenInput) ([]string, error) {
+	if len(given.Files) == 0 || given.LandIn == "repository" {
+		return nil, nil
+	}
+	run := step.Run
+	var written []string
+	for i, file := range given.Files {
+		field := fmt.Sprintf("files[%d].path", i)
+		if !filepath.IsLocal(filepath.FromSlash(file.Path)) {
+			out.Findings = append(out.Findings, finding.Finding{Code: "path_outside_roots", Severity: finding.Error, What: file.Path + " leads out of code_save_dir",
+				Where: &finding.Where{Field: field}, Expected: "a path relative to code_save_dir", Remedy: "send it again with such a path"})
+			continue
+		}
+		if evidenceName(file.Path) {
+			out.Findings = append(out.Findings, finding.Finding{Code: "evidence_in_advance", Severity: finding.Error, What: file.Path + " is a name of run evidence: only the job may write it",
+				Where: &finding.Where{Field: field}, Expected: "code and configuration", Remedy: "leave it out"})
+			continue
+		}
+		abs, err := run.Roots.Writable(filepath.Join(run.CodeSaveDir, filepath.FromSlash(file.Path)))
+		if err != nil {
+			out.Findings = append(out.Findings, refusalOf(err)...)
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(abs), 0o755); err != nil {
+			return nil, err
+		}
+		if err := rundir.WriteFile(abs, []byte(file.Content)); err != nil {
+			return nil, err
+		}
+		written = append(written, abs)
+	}
+	if finding.Has(out.Findings, finding.Error) {
+		return written, nil
+	}
+	scan, found, err := project.Scan(ctx, run.CodeSaveDir, project.Options{Entrypoint: given.Entrypoint, GitCeiling: run.CodeSaveDir})
+	out.Findings = append(out.Findings, found...)
+	if err != nil {
+		return written, err
+	}
+	entry := filepath.ToSlash(filepath.Clean(given.Entrypoint))
+	if given.Entrypoint == "" && len(scan.Entrypoints) > 0 {
+		entry = scan.Entrypoints[0].Path
+	}
+	c.view = projectView{Root: scan.Root, Entry: entry, Entrypoints: scan.Entrypoints, Configs: scan.Configs, Dependencies: scan.Dependencies, Traps: scan.Traps}
+	if c.view.script() == nil {
+		out.Findings = append(out.Findings, finding.Finding{Code: "file_missing", Severity: finding.Error, What: fmt.Sprintf("the entry point %q is not among the files", given.Entrypoint),
+			Where: &finding.Where{Field: "entrypoint"}, Expected: "one of the files sent", Remedy: "name it in entrypoint"})
+	}
+	return written, nil
+}
+
+// evidenceName says whether a path is one that only a run may write (contracts.md, phase 4).
+func evidenceName(name string) bool {
+	base := path.Base(filepath.ToSlash(name))
+	return slices.Contains(contract.RunEvidenceFiles, base) || strings.HasPrefix(base, "predictions-") || strings.HasSuffix(base, ".complete.json") ||
+		strings.HasPrefix(filepath.ToSlash(filepath.Clean(name)), "checkpoints/")
+}
+
+// askForCode answers that code is needed from the agent.
+func (p codegen) askForCode(out *engine.Outcome, step *engine.Step, c *commander, given CodegenInput) {
+	f := finding.Finding{Code: "code_needed", Severity: finding.Error, What: "there is no training script to run", Expected: "files with a script that takes its data and output folder as arguments",
+		Remedy: "send files and entrypoint; formats.md says what a training script leaves"}
+	if given.LandIn == "repository" {
+		f.What, f.Remedy = "landing code in a repository is the coder's work", "hand it to onescience-coder, or use land_in code_save_dir"
+	}
+	out.Findings = append(out.Findings, f)
+	out.Check("entrypoint", false, f.What)
+	out.Needs = append(out.Needs, engine.Need{Field: "files", Why: "gate of phase 4: a script that can be run", WhereToLook: []string{step.Run.File(planText)}, Candidates: []string{}})
+	out.Blockers = []string{"files"}
+	out.Decide()
+	out.Next = &engine.NextCall{Tool: p.Tool(), Arguments: map[string]any{"run_id": step.Run.ID, "files": []any{map[string]any{"path": "train.py", "content": "<code>"}}, "entrypoint": "train.py"}}
+	out.Summary = f.What
+}
+
+// check finds the interpreter, compiles the script and, where the job will run, compares the arguments with --help.
+func (p codegen) check(ctx context.Context, step *engine.Step, out *engine.Outcome, c *commander, native bool, written []string) (Codegen, error) {
+	made := Codegen{Entrypoint: c.view.path(), Native: native, Arguments: append(append([]Passed{}, c.passed...), c.positions...), Override: overrideFile, Outputs: expected(step.Run.Handoff, c.outputs),
+		CheckpointDir: c.ckptDir, OutputDir: c.outDir, Imports: imports(c.view), Files: []string{}}
+	for _, file := range written {
+		made.Files = append(made.Files, step.Run.Rel(file))
+	}
+	asked := text(step.Run.Handoff.Inputs.Runtime.EnvironmentRequirements["python"])
+	python, found, err := p.t.Runtime.ChoosePython(ctx, c.view.Root, asked)
+	out.Findings = append(out.Findings, found...)
+	if err != nil {
+		out.Findings = append(out.Findings, refusalOf(err)...)
+		return made, notRefused(err)
+	}
+	made.Python, made.PythonWhy = python.Path, python.Why
+	made.Command = append([]string{python.Path, made.Entrypoint}, c.argv()...)
+	step.Say(p.Name(), "compiling %s", c.view.Entry)
+	f := compileScript(ctx, python.Path, made.Entrypoint)
+	out.Check("compiles", f == nil, c.view.Entry+" compiles")
+	if f != nil {
+		out.Findings = append(out.Findings, *f)
+		return made, nil
+	}
+	if runs(step.Run.Handoff) && len(c.view.script().Arguments) > 0 {
+		step.Say(p.Name(), "asking %s for --help", c.view.Entry)
+		found := checkHelp(ctx, python.Path, made.Entrypoint, made.Arguments)
+		out.Check("takes_its_arguments", len(found) == 0, "--help names every argument that is passed")
+		out.Findings = append(out.Findings, found...)
+	}
+	return made, nil
+}
+
+// expected are the outputs without which the job has failed: what the script is told to write, and the files that the
+// handoff requires.
+func expected(h contract.StepHandoff, fromArguments []string) []string {
+	out := append([]string{}, fromArguments...)
+	for _, name := range h.RequiredOutputs {
+		clean := filepath.ToSlash(filepath.Clean(name))
+		isFile := strings.ContainsAny(clean, "/.") && !strings.Contains(clean, " ") && filepath.IsLocal(clean)
+		if isFile && !slices.Contains(canonicalNames, clean) && !slices.Contains(out, clean) {
+			out = append(out, clean)
+		}
+	}
+	return out
+}
+
+// canonicalNames are trainwright's own artifacts: required of the step, not of the script.
+var canonicalNames = []string{contract.FileStepHandoff, contract.FileTrainingRequest, contract.FileSourceCapture, contract.FileTrainingKnowledge, contract.FileDataPreparationPlan,
+	contract.FileDataManifest, contract.FileTrainingPlan, contract.FileCoderTask, contract.FileRuntimeRequest, contract.FileRuntimeResult, contract.FileValidationReport,
+	contract.FileExecutionResult, contract.FileRunManifest}
+
+func imports(view projectView) []string {
+	out := []string{}
+	for _, d := range view.Dependencies {
+		if d.Imported {
+			out = append(out, d.Name)
+		}
+	}
+	return out
+}
+
+// gate 4: the script compiles and takes what it is given; what the repository would have to change is written down for
+// the coder. No evidence of a run may exist that the phase itself made.
+func (p codegen) gate(step *engine.Step, out *engine.Outcome, c *commander, native bool) error {
+	out.Check("arguments_known", len(out.Needs) == 0, "every argument that the script demands has a value")
+	out.Check("no_change_needed", len(c.changes) == 0, "the script can do what is asked as it is")
+	out.Decide()
+	for _, n := range out.Needs {
+		out.Blockers = append(out.Blockers, n.Field)
+	}
+	if len(c.changes) > 0 && native {
+		handoff, err := writeCoderTask(step.Run, out, c)
+		if err != nil {
+			return err
+		}
+		out.Blockers = append(out.Blockers, "coder_task_description.md: "+strings.Join(c.changes, "; "))
+		return out.AddFile(coderHandoffFile, handoff)
+	}
+	if len(out.Needs) > 0 {
+		arguments := map[string]any{}
+		for _, n := range out.Needs {
+			arguments[strings.TrimPrefix(n.Field, "arguments.")] = "<value>"
+		}
+		out.Next = &engine.NextCall{Tool: p.Tool(), Arguments: map[string]any{"run_id": step.Run.ID, "arguments": arguments}}
+	}
+	return nil
+}
+
+// generatedEntrypoint is the script that phase 4 wrote, "" where the project's own is used or nothing is there yet.
+func generatedEntrypoint(run *engine.Run) string {
+	var made Codegen
+	if err := rundir.ReadJSON(run.File(codegenFile), &made); err != nil || made.Native {
+		return ""
+	}
+	return made.Entrypoint
+}
+
+// shellJoin shows a command as a person would type it.
+func shellJoin(argv []string) string {
+	quoted := make([]string, len(argv))
+	for i, word := range argv {
+		quoted[i] = word
+		if word == "" || strings.ContainsAny(word, " \t\n'\"\\$`*?[]{}()<>|&;#~!") {
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}

@@ -1,0 +1,265 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/trainwright/trainwright/internal/checkpoint"
+	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/engine"
+	"github.com/trainwright/trainwright/internal/evidence"
+	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/jobs"
+	"github.com/trainwright/trainwright/internal/metrics"
+	"github.com/trainwright/trainwright/internal/rundir"
+)
+
+// ValidationInput is the section of phase_6_validation.
+type ValidationInput struct {
+	Checks []string `json:"checks,omitempty" jsonschema_description:"Extra criteria, such as accuracy >= 0.9."`
+	Adopt  *Adopt   `json:"adopt,omitempty" jsonschema_description:"For execution_intent validate_only: a run that was started elsewhere."`
+}
+
+// Adopt names the folder of a run that was started elsewhere.
+type Adopt struct {
+	Path  string `json:"path" jsonschema_description:"Folder with outputs/ and checkpoints/."`
+	JobID string `json:"job_id,omitempty" jsonschema_description:"Its id where it ran."`
+}
+
+// validation is phase 6: the outputs as the job left them, the checkpoint, the metrics, the numbers computed anew from the
+// predictions, and the criteria judged by the best evidence there is.
+type validation struct{ t *Trainer }
+
+func (validation) Name() string { return contract.PhaseValidation }
+func (validation) Tool() string { return "phase_6_validation" }
+
+// judged is one criterion with its verdict. Level is empty where no value was found.
+type judged struct {
+	Text    string
+	Met     bool
+	Parsed  bool
+	Claim   *evidence.Claim
+	Problem string
+}
+
+// validationWork is the state of phase 6 while it is put together.
+type validationWork struct {
+	step        *engine.Step
+	out         *engine.Outcome
+	made        Codegen
+	plan        Plan
+	manifest    contract.DataManifest
+	result      contract.RuntimeResult
+	given       ValidationInput
+	base        string // folder that output paths are relative to
+	outputs     []Output
+	exit        *jobs.Exit
+	external    bool
+	checkpoints []checkpoint.Info
+	log         *metrics.Log
+	best        bestEpoch
+	claims      []evidence.Claim
+	criteria    []judged
+	unchecked   []string
+}
+
+// Run does phase 6.
+func (p validation) Run(_ context.Context, step *engine.Step) (engine.Outcome, error) {
+	var out engine.Outcome
+	w := &validationWork{step: step, out: &out, base: step.Run.CodeSaveDir, external: adopts(step.Run.Handoff)}
+	for name, v := range map[string]any{planFile: &w.plan, dataManifestFile: &w.manifest} {
+		if err := step.ReadJSON(name, v); err != nil {
+			return out, err
+		}
+	}
+	if err := stored(step, p.Name(), &w.given); err != nil {
+		return out, err
+	}
+	if err := brought(step, &w.given); err != nil {
+		return out, err
+	}
+	if err := w.gather(); err != nil {
+		return out, err
+	}
+	step.Say(p.Name(), "checking %d outputs", len(w.outputs))
+	w.integrity()
+	w.checkCheckpoints()
+	w.readMetrics()
+	w.recompute()
+	w.judge()
+	w.verdict()
+	if err := out.AddFile(claimsFile, w.claims); err != nil {
+		return out, err
+	}
+	out.AddText(reportFile, w.render())
+	return out, keepAnswers(&out, step, p.Name(), w.given)
+}
+
+func adopts(h contract.StepHandoff) bool {
+	return h.Inputs.Runtime.ExecutionIntent == contract.IntentValidateOnly
+}
+
+// gather finds what there is to validate: the job of phase 5 with the outputs it left, or the folder that is adopted.
+func (w *validationWork) gather() error {
+	if w.external {
+		return w.adopt()
+	}
+	for name, v := range map[string]any{runtimeResult: &w.result, codegenFile: &w.made} {
+		if err := w.step.ReadJSON(name, v); err != nil {
+			return err
+		}
+	}
+	folder := w.step.Run.File("jobs/" + w.result.JobID)
+	var err error
+	if w.outputs, err = readOutputs(folder); err != nil {
+		return err
+	}
+	w.exit, err = jobs.ReadExit(folder)
+	return err
+}
+
+// adopt takes a folder that something else filled. Its evidence is external: no exit record of ours vouches for it.
+func (w *validationWork) adopt() error {
+	if w.given.Adopt != nil && w.given.Adopt.Path != "" {
+		dir, err := w.step.Run.Roots.Readable(w.given.Adopt.Path)
+		if err != nil {
+			w.out.Findings = append(w.out.Findings, refusalOf(err)...)
+			return notRefused(err)
+		}
+		w.base = dir
+	}
+	entries, found, err := rundir.Tree(w.base, rundir.TreeOptions{})
+	if errors.Is(err, fs.ErrNotExist) || (err == nil && len(entries) == 0) {
+		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "nothing_to_adopt", Severity: finding.Error, What: w.base + " holds no files",
+			Where: &finding.Where{Path: w.base}, Expected: "the folder of a run with outputs/ and checkpoints/", Remedy: `send {"adopt": {"path": "<folder>"}}`})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	w.out.Findings = append(w.out.Findings, found...)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Path, "outputs/") || strings.HasPrefix(e.Path, "checkpoints/") {
+			w.outputs = append(w.outputs, Output{Path: e.Path, SHA256: e.SHA256, Bytes: e.Size, ModTime: e.ModTime})
+		}
+	}
+	w.out.Findings = append(w.out.Findings, finding.Finding{Code: "evidence_external", Severity: finding.Warning, What: "the run was started elsewhere: no exit record or inventory of trainwright vouches for its files",
+		Where: &finding.Where{Path: w.base}, Remedy: "run it through phase_5_execution for evidence of its own"})
+	w.made.CheckpointDir = filepath.Join(w.base, "checkpoints")
+	return nil
+}
+
+func (w *validationWork) abs(o string) string {
+	if filepath.IsAbs(o) {
+		return o
+	}
+	return filepath.Join(w.base, filepath.FromSlash(o))
+}
+
+// integrity compares every output and every data part with what was recorded when the job ended.
+func (w *validationWork) integrity() {
+	changed := func(code, path, what, remedy string) {
+		w.out.Findings = append(w.out.Findings, finding.Finding{Code: code, Severity: finding.Error, What: what, Where: &finding.Where{Path: path}, Expected: "the file as the job left it", Remedy: remedy})
+	}
+	again := "put it back as it was, or run the job again: phase_5_execution with launch"
+	good := 0
+	for _, o := range w.outputs {
+		sha, err := w.step.Track(w.abs(o.Path))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			changed("artifact_missing", w.abs(o.Path), o.Path+" was left by the job and is gone", again)
+		case err != nil:
+			changed("artifact_unreadable", w.abs(o.Path), fmt.Sprintf("%s: %v", o.Path, err), again)
+		case o.SHA256 != "" && sha != o.SHA256:
+			changed("artifact_edited", w.abs(o.Path), o.Path+" is not what the job left", again)
+		default:
+			good++
+		}
+	}
+	w.out.Check("outputs_unchanged", good == len(w.outputs) && good > 0, fmt.Sprintf("%d of %d outputs are as the job left them", good, len(w.outputs)))
+	for _, f := range w.manifest.Files {
+		if f.Part == "" || w.external {
+			continue
+		}
+		if sha, err := w.step.Track(w.partPath(f)); err != nil || sha != f.SHA256 {
+			changed("artifact_edited", w.partPath(f), "the "+f.Part+" part changed after it was split", "call phase_2_data_and_split again")
+		}
+	}
+	if w.exit != nil {
+		times := checkTimes(w.outputs, w.exit)
+		w.out.Findings = append(w.out.Findings, times...)
+		w.out.Check("outputs_of_this_run", len(times) == 0, "every output was written between the job's start and its end")
+	}
+}
+
+func (w *validationWork) partPath(f contract.DataFile) string {
+	if filepath.IsAbs(f.Path) {
+		return f.Path
+	}
+	return w.step.Run.File(f.Path)
+}
+
+// checkCheckpoints looks at what the job left as checkpoints.
+func (w *validationWork) checkCheckpoints() {
+	dir := w.made.CheckpointDir
+	if dir == "" {
+		w.unchecked = append(w.unchecked, "checkpoint: the script has no argument that says where it writes one")
+		return
+	}
+	infos, found, err := checkpoint.List(dir)
+	if err != nil {
+		found = append(found, refusalOf(err)...)
+	}
+	w.out.Findings = append(w.out.Findings, found...)
+	w.checkpoints = infos
+	complete := slices.ContainsFunc(infos, func(i checkpoint.Info) bool { return i.Complete == "complete" })
+	if len(infos) == 0 {
+		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "checkpoint_missing", Severity: finding.Error, What: "the job left no checkpoint", Where: &finding.Where{Path: dir},
+			Expected: "at least one complete checkpoint", Remedy: "read job_logs; check the checkpoint cadence in training_plan.md"})
+	}
+	w.out.Check("checkpoint", complete, fmt.Sprintf("%d checkpoints, newest: %s", len(infos), newestCheckpoint(infos)))
+}
+
+func newestCheckpoint(infos []checkpoint.Info) string {
+	if len(infos) == 0 {
+		return "none"
+	}
+	return filepath.Base(infos[0].Path) + " (" + infos[0].Complete + ")"
+}
+
+// outputNamed is the job's output with that file name, "" when there is none.
+func (w *validationWork) outputNamed(name string) string {
+	for _, o := range w.outputs {
+		if path.Base(o.Path) == name {
+			return o.Path
+		}
+	}
+	return ""
+}
+
+// readMetrics reads the metrics file and looks for numbers that are not finite and steps that do not go on.
+func (w *validationWork) readMetrics() {
+	name := w.outputNamed("metrics.jsonl")
+	if name == "" {
+		w.unchecked = append(w.unchecked, "metrics: the job left no metrics.jsonl")
+		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "metrics_missing", Severity: finding.Warning, What: "the job left no metrics.jsonl", Where: &finding.Where{Path: w.base},
+			Expected: "one JSON object a line: step, epoch, split, name, value", Remedy: "without it no number of the training can be reported"})
+		return
+	}
+	log, found, err := metrics.ReadJSONL(w.abs(name))
+	if err != nil {
+		w.out.Findings = append(w.out.Findings, refusalOf(err)...)
+		return
+	}
+	w.log = log
+	health := metrics.Health(log)
+	w.out.Findings = append(append(w.out.Findings, found...), health...)
+	w.out.Check("metrics_healthy", !finding.Has(append(found, health...), finding.Error), fmt.Sprintf("%d values in %d series", len(log.Points), len(log.Names)))
+	w.findBest()
+}

@@ -1,0 +1,178 @@
+package trainer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/engine"
+	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/metrics"
+)
+
+// render is validation_report.md: the verdict, each number with its level and place, and what could not be checked.
+func (w *validationWork) render() []byte {
+	run := w.step.Run
+	var m markdown
+	m.line("# Validation report")
+	m.line("\nRun %s: %s", code(run.ID), cellText(run.Handoff.StepGoal))
+	status := w.out.Step
+	if status == "" {
+		status = contract.StatusSuccess
+	}
+	m.line("\n**%s**: %s.", status, w.out.Summary)
+	m.heading(2, "Criteria")
+	var rows [][]string
+	for _, j := range w.criteria {
+		verdict, value, level := "not met", "—", "—"
+		if j.Met {
+			verdict = "met"
+		}
+		if j.Claim != nil {
+			value, level = fmt.Sprintf("%.6g", j.Claim.Value), j.Claim.Level
+		} else {
+			verdict = "unknown"
+		}
+		rows = append(rows, []string{code(j.Text), verdict, value, level, j.Problem})
+	}
+	m.table("No completion criterion was given.", []string{"criterion", "verdict", "value", "level", "note"}, rows)
+	m.line("\nLevels: `logged` means that the script said so; `recomputed` means that trainwright computed the number from the predictions and the targets of the data.")
+	m.heading(2, "Numbers")
+	rows = nil
+	for _, c := range w.claims {
+		n := ""
+		if c.N > 0 {
+			n = fmt.Sprint(c.N)
+		}
+		from := ""
+		if len(c.From) > 0 {
+			from = fmt.Sprintf("%s bytes %d–%d", code(c.From[0].Path), c.From[0].Start, c.From[0].End)
+		}
+		rows = append(rows, []string{c.ID, c.Split + "/" + c.Metric, fmt.Sprintf("%.6g", c.Value), c.Level, n, from, c.Note})
+	}
+	m.table("No number could be read from a file.", []string{"id", "metric", "value", "level", "n", "from", "note"}, rows)
+	w.renderCurve(&m)
+	w.renderJob(&m)
+	w.renderCheckpoints(&m)
+	m.heading(2, "Checks")
+	rows = nil
+	for _, c := range w.out.Gate.Checks {
+		rows = append(rows, []string{c.Name, map[bool]string{true: "ok", false: "NOT OK"}[c.OK], c.Why})
+	}
+	m.table("None.", []string{"check", "", "what was seen"}, rows)
+	m.heading(2, "Findings")
+	var found []string
+	for _, f := range w.out.Findings {
+		if f.Severity != finding.Note {
+			found = append(found, fmt.Sprintf("%s %s", f.Severity, f))
+		}
+	}
+	m.list("None.", found)
+	m.heading(2, "Not checked")
+	m.list("Nothing.", append(w.unchecked, "training quality beyond the criteria: no baseline was computed"))
+	return []byte(m.String())
+}
+
+// renderCurve shows how each series went: first, best, last.
+func (w *validationWork) renderCurve(m *markdown) {
+	m.heading(2, "Course of the training")
+	var rows [][]string
+	if w.log != nil {
+		for _, key := range w.log.Names {
+			rows = append(rows, curveRow(key, w.log.Series(key)))
+		}
+	}
+	m.table("No metrics were read.", []string{"series", "values", "first", "lowest", "highest", "last"}, rows)
+	if w.best.From != "" {
+		at := ""
+		if w.best.Epoch != nil {
+			at = fmt.Sprintf("epoch %g", *w.best.Epoch)
+		}
+		if w.best.Step != nil {
+			at = strings.TrimSpace(fmt.Sprintf("%s step %d", at, *w.best.Step))
+		}
+		m.line("\nBest checkpoint by %s: %s.", code(w.best.From), at)
+	}
+}
+
+func curveRow(key metrics.Key, points []metrics.Point) []string {
+	row := []string{key.String(), fmt.Sprint(len(points)), "—", "—", "—", "—"}
+	if len(points) == 0 {
+		return row
+	}
+	low, high := points[0], points[0]
+	for _, p := range points {
+		if p.NonFinite != "" {
+			continue
+		}
+		if low.NonFinite != "" || p.Value < low.Value {
+			low = p
+		}
+		if high.NonFinite != "" || p.Value > high.Value {
+			high = p
+		}
+	}
+	row[2], row[3], row[4], row[5] = points[0].Text, low.Text, high.Text, points[len(points)-1].Text
+	return row
+}
+
+func (w *validationWork) renderJob(m *markdown) {
+	m.heading(2, "Job")
+	if w.external {
+		m.line("Started elsewhere (%s). Exit status and times are unknown to trainwright.", code(w.base))
+		return
+	}
+	r := w.result
+	m.line("- job %s on %s (%s), %s", code(r.JobID), r.Target, r.Channel, exitText(w.exit))
+	if w.exit != nil {
+		m.line("- %s to %s, %.2f s, peak memory %.1f MB", r.StartedAt, r.EndedAt, w.exit.Seconds, float64(w.exit.PeakRSSBytes)/1e6)
+	}
+	m.line("- command: %s", code(r.Command))
+	m.line("- logs: %s", code(strings.Join(r.LogPaths, ", ")))
+	m.heading(3, "Outputs")
+	var rows [][]string
+	for i, o := range w.outputs {
+		if i == 60 {
+			m.line("The first 60 of %d:\n", len(w.outputs))
+			break
+		}
+		rows = append(rows, []string{code(o.Path), fmt.Sprint(o.Bytes), shortHash(o.SHA256)})
+	}
+	m.table("None.", []string{"file", "bytes", "sha256"}, rows)
+}
+
+func (w *validationWork) renderCheckpoints(m *markdown) {
+	m.heading(2, "Checkpoints")
+	var rows [][]string
+	for _, c := range w.checkpoints {
+		at := "—"
+		if c.Epoch != nil {
+			at = fmt.Sprintf("%g", *c.Epoch)
+		}
+		rows = append(rows, []string{code(w.rel(c.Path)), at, c.Format, c.Complete, strings.Join(c.Holds, ", ")})
+	}
+	m.table("None.", []string{"file", "epoch", "format", "complete", "holds"}, rows)
+}
+
+// closeSummary words the summary of an answer: what it is about, and for a step that ended execution and validation
+// status, folders and what is unresolved (design.md).
+func closeSummary(run *engine.Run, answer engine.Envelope) string {
+	status := answer.Run.PhaseStatus
+	said := answer.ExecutionResult.Observation.Summary
+	if answer.Run.NextCall != nil && answer.ExecutionResult.Status == contract.StatusPartial && answer.Run.Job == nil && len(answer.Needs) == 0 {
+		return said
+	}
+	blockers := "none"
+	if missing := answer.ExecutionResult.Observation.Missing; len(missing) > 0 {
+		blockers = strings.Join(missing, ", ")
+	} else if answer.ExecutionResult.Status == contract.StatusBlocked || answer.ExecutionResult.Status == contract.StatusFailed {
+		for _, f := range answer.Findings {
+			if f.Severity == finding.Error {
+				blockers = f.Code
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("%s. Execution: %s; validation: %s; code_save_dir %s; trainer_workdir %s; unresolved: %s.", said, status[contract.PhaseExecution], status[contract.PhaseValidation],
+		run.Roots.Rel(run.CodeSaveDir), run.Roots.Rel(run.Workdir), blockers)
+}

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/trainwright/trainwright/internal/engine"
+	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/redact"
+	"github.com/trainwright/trainwright/tools"
+)
+
+// wireTool says a tool in the protocol's words, without its schemas.
+func wireTool(t tools.Tool) mcp.Tool {
+	a := t.Annotations
+	return mcp.Tool{
+		Name: t.Name, Title: t.Title, Description: t.Description,
+		Annotations: mcp.ToolAnnotation{ReadOnlyHint: &a.ReadOnly, DestructiveHint: &a.Destructive, IdempotentHint: &a.Idempotent, OpenWorldHint: &a.OpenWorld},
+	}
+}
+
+// withSchemas is a filter that takes nothing away: it puts the schemas in when a list is asked for, so that they are not
+// made at start. mcp-go refuses to marshal a raw schema beside its own, so its own stays empty.
+func (s *Server) withSchemas(_ context.Context, listed []mcp.Tool) []mcp.Tool {
+	for i := range listed {
+		if t, ok := tools.Find(s.tools, listed[i].Name); ok {
+			listed[i].InputSchema = mcp.ToolInputSchema{}
+			listed[i].RawInputSchema, listed[i].RawOutputSchema = t.InputSchema(), t.OutputSchema()
+		}
+	}
+	return listed
+}
+
+// callTool makes mcp-go's handler of a tool: it logs the call, hands progress on, and turns what comes back into
+// content. Only a panic is a protocol error; everything else is a result the agent can read.
+func (s *Server) callTool(t tools.Tool) mcpserver.ToolHandlerFunc {
+	return func(ctx context.Context, request mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
+		id, began := s.newID(), s.now()
+		log := s.log.With().Str("call", id).Str("tool", t.Name).Logger()
+		caller := newCaller(ctx, s.mcp, request.Params.Meta)
+		defer func() {
+			caller.close()
+			if p := recover(); p != nil {
+				log.Error().Str("incident", id).Str("panic", scrub(fmt.Sprint(p))).Str("stack", string(debug.Stack())).Msg("panic")
+				result, err = nil, errors.New(incidentText(id))
+				return
+			}
+			log.Info().Dur("took", s.now().Sub(began)).Bool("is_error", result.IsError).Msg("call")
+		}()
+		answer, err := t.Call(ctx, caller, rawArguments(request))
+		var refused *finding.Refused
+		switch {
+		case err == nil:
+			return success(answer), nil
+		case errors.As(err, &refused):
+			return refusal(refused.Findings), nil
+		}
+		log.Error().Str("incident", id).Str("error", scrub(err.Error())).Msg("call failed")
+		return fault(id, ctx.Err() != nil), nil
+	}
+}
+
+// rawArguments gives the arguments byte for byte, so that large integers survive.
+func rawArguments(request mcp.CallToolRequest) json.RawMessage {
+	if len(request.Params.RawArguments) > 0 {
+		return request.Params.RawArguments
+	}
+	if request.Params.Arguments == nil {
+		return json.RawMessage("{}")
+	}
+	encoded, err := json.Marshal(request.Params.Arguments)
+	if err != nil { // it came out of JSON a moment ago
+		return json.RawMessage("{}")
+	}
+	return encoded
+}
+
+func success(r tools.Result) *mcp.CallToolResult {
+	content := []mcp.Content{mcp.NewTextContent(r.Text)}
+	for _, l := range r.Links {
+		content = append(content, mcp.NewResourceLink(l.URI, l.Name, "", l.MIME))
+	}
+	return &mcp.CallToolResult{Content: content, StructuredContent: r.Structured}
+}
+
+// refusal is the result for input that can't be used.
+func refusal(findings []finding.Finding) *mcp.CallToolResult {
+	lines := make([]string, len(findings))
+	for i, f := range findings {
+		lines[i] = f.String()
+	}
+	return &mcp.CallToolResult{
+		Content: []mcp.Content{mcp.NewTextContent(strings.Join(lines, "\n"))}, IsError: true,
+		StructuredContent: map[string]any{"findings": findings},
+	}
+}
+
+// fault is the result when we or the machine failed. What exactly is in the log, since it may hold what the agent
+// should not see.
+func fault(id string, cancelled bool) *mcp.CallToolResult {
+	f := finding.Finding{Code: "internal_error", Severity: finding.Error, What: incidentText(id), Remedy: "call again; if it stays, give the incident id to the user"}
+	if cancelled {
+		f = finding.Finding{Code: "cancelled", Severity: finding.Error, What: "the call was cancelled before it was done (incident " + id + ")", Remedy: "call again to go on: what was committed is kept"}
+	}
+	return refusal([]finding.Finding{f})
+}
+
+// scrub makes text fit for the log.
+func scrub(text string) string { return redact.Text(text) }
+
+// caller hands a tool's progress to the client, if the client asked for it with a token.
+type caller struct {
+	ctx   context.Context
+	mcp   *mcpserver.MCPServer
+	token mcp.ProgressToken
+
+	mu         sync.Mutex
+	closed     bool
+	sent       float64 // the last value on the wire
+	base, done float64 // what earlier units added up to, and the current unit's last value
+}
+
+var _ engine.Caller = (*caller)(nil)
+
+func newCaller(ctx context.Context, s *mcpserver.MCPServer, meta *mcp.Meta) *caller {
+	c := &caller{ctx: ctx, mcp: s}
+	if meta != nil {
+		c.token = meta.ProgressToken
+	}
+	return c
+}
+
+// Progress queues a notification. It never blocks: what a slow client has no room for is dropped. After the answer it
+// does nothing, since the protocol allows no progress then.
+func (c *caller) Progress(p engine.Progress) {
+	if c.token == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	params := map[string]any{"progressToken": c.token, "progress": c.advance(p.Done)}
+	if total := c.base + p.Total; p.Total > 0 && total >= c.sent {
+		params["total"] = total
+	}
+	if message := strings.TrimPrefix(p.Phase+": "+p.Message, ": "); message != "" {
+		params["message"] = redact.Text(message)
+	}
+	_ = c.mcp.SendNotificationToClient(c.ctx, "notifications/progress", params) // not owed: a full queue drops it
+}
+
+// advance gives the value to send: the protocol wants it to grow with every notification, while a tool counts a new
+// unit from zero or says something new at the same place.
+func (c *caller) advance(done float64) float64 {
+	if done < c.done {
+		c.base += c.done
+	}
+	c.done = done
+	c.sent = max(c.base+done, c.sent+1e-3)
+	return c.sent
+}
+
+// close ends the progress. It returns after the last one was queued.
+func (c *caller) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+}

@@ -1,0 +1,90 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/trainwright/trainwright/resources"
+)
+
+// codeNotFound is the protocol's own code for an unknown resource up to 2025-11-25; 2026-07-28 says -32602 instead.
+const codeNotFound = mcp.RESOURCE_NOT_FOUND
+
+// listResources fills the list, which mcp-go keeps as a fixed table, from what is there now: runs come and go.
+func (s *Server) listResources(ctx context.Context, _ any, request *mcp.ListResourcesRequest, result *mcp.ListResourcesResult) {
+	cursor := ""
+	if decoded, err := base64.StdEncoding.DecodeString(string(request.Params.Cursor)); err == nil { // mcp-go refused another
+		cursor = string(decoded)
+	}
+	items, next, err := s.resources.List(ctx, cursor)
+	if err != nil {
+		s.log.Error().Str("error", scrub(err.Error())).Msg("list resources")
+	}
+	result.Resources = make([]mcp.Resource, 0, len(items))
+	for _, item := range items {
+		r := mcp.NewResource(item.URI, item.Name, mcp.WithResourceDescription(item.Description), mcp.WithMIMEType(item.MIME))
+		r.Title = item.Title
+		if item.Size >= 0 {
+			size := item.Size
+			r.Size = &size
+		}
+		result.Resources = append(result.Resources, r)
+	}
+	if next != "" {
+		result.NextCursor = mcp.Cursor(base64.StdEncoding.EncodeToString([]byte(next)))
+	}
+}
+
+// readResource answers one address of either scheme.
+func (s *Server) readResource(ctx context.Context, request mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+	uri := request.Params.URI
+	c, err := s.resources.Read(ctx, uri)
+	if errors.Is(err, resources.ErrNotFound) {
+		if out, ok := ctx.Value(outcomeKey{}).(*outcome); ok {
+			out.code, out.data = notFoundCode(ctx), map[string]any{"uri": uri}
+		}
+		return nil, err
+	}
+	if err != nil {
+		incident := s.newID()
+		s.log.Error().Str("incident", incident).Str("uri", uri).Str("error", scrub(err.Error())).Msg("read resource")
+		return nil, errors.New(incidentText(incident))
+	}
+	return wireContent(c), nil
+}
+
+// wireContent says a content in the protocol's words. A cut one says so in _meta and, for readers of text, in a
+// second part.
+func wireContent(c resources.Content) []mcp.ResourceContents {
+	var meta map[string]any
+	if c.Cut {
+		meta = map[string]any{"trainwright/cut": map[string]any{"shown_bytes": int64(resources.MaxBytes), "total_bytes": c.Total, "rest": c.Note}}
+	}
+	var parts []mcp.ResourceContents
+	if c.Binary {
+		parts = append(parts, mcp.BlobResourceContents{URI: c.URI, MIMEType: c.MIME, Meta: meta, Blob: base64.StdEncoding.EncodeToString(c.Blob)})
+	} else {
+		parts = append(parts, mcp.TextResourceContents{URI: c.URI, MIMEType: c.MIME, Meta: meta, Text: c.Text})
+	}
+	if c.Cut {
+		parts = append(parts, mcp.TextResourceContents{URI: c.URI, MIMEType: "text/plain", Text: c.Note})
+	}
+	return parts
+}
+
+// notFoundCode is the code of the protocol version that the request is made in, as mcp-go itself chooses it.
+func notFoundCode(ctx context.Context) int {
+	if mcp.IsModernProtocol(mcpserver.RequestProtocolVersion(ctx)) {
+		return codeInvalidParams
+	}
+	return codeNotFound
+}
+
+func unknownAddress(uri string) string {
+	return fmt.Sprintf("no resource at %q; addresses are skill://<name>/SKILL.md and run://<run_id>/<artifact>, resources/list has them", uri)
+}

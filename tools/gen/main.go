@@ -1,0 +1,41 @@
+// Command gen writes the table of tools into a README: go run ./gen [-check] README.md.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/trainwright/trainwright/tools"
+)
+
+func main() {
+	check := flag.Bool("check", false, "fail when the table is stale, and write nothing")
+	flag.Parse()
+	if err := generate(flag.Arg(0), *check); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}
+
+func generate(path string, check bool) error {
+	if path == "" {
+		return errors.New("name the README")
+	}
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	text, err := tools.WithTable(string(old), tools.All(tools.Deps{}))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	switch {
+	case text == string(old):
+		return nil
+	case check:
+		return fmt.Errorf("%s is stale: run go generate ./tools", path)
+	}
+	return os.WriteFile(path, []byte(text), 0o644)
+}
