@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,16 +28,22 @@ func wireTool(t tools.Tool) mcp.Tool {
 	}
 }
 
-// withSchemas is a filter that takes nothing away: it puts the schemas in when a list is asked for, so that they are not
-// made at start. mcp-go refuses to marshal a raw schema beside its own, so its own stays empty.
-func (s *Server) withSchemas(_ context.Context, listed []mcp.Tool) []mcp.Tool {
-	for i := range listed {
-		if t, ok := tools.Find(s.tools, listed[i].Name); ok {
-			listed[i].InputSchema = mcp.ToolInputSchema{}
-			listed[i].RawInputSchema, listed[i].RawOutputSchema = t.InputSchema(), t.OutputSchema()
+// arrange is a filter that takes nothing away. It puts the tools in their own order, the one to start with first, where
+// mcp-go sorts by name; and it puts the schemas in when a list is asked for, so that they are not made at start. mcp-go
+// refuses to marshal a raw schema beside its own, so its own stays empty.
+func (s *Server) arrange(_ context.Context, listed []mcp.Tool) []mcp.Tool {
+	arranged := make([]mcp.Tool, 0, len(listed))
+	for _, t := range s.tools {
+		at := slices.IndexFunc(listed, func(l mcp.Tool) bool { return l.Name == t.Name })
+		if at < 0 {
+			continue
 		}
+		wire := listed[at]
+		wire.InputSchema = mcp.ToolInputSchema{}
+		wire.RawInputSchema, wire.RawOutputSchema = t.InputSchema(), t.OutputSchema()
+		arranged = append(arranged, wire)
 	}
-	return listed
+	return arranged
 }
 
 // callTool makes mcp-go's handler of a tool: it logs the call, hands progress on, and turns what comes back into
@@ -153,7 +160,11 @@ func (c *caller) Progress(p engine.Progress) {
 	if total := c.base + p.Total; p.Total > 0 && total >= c.sent {
 		params["total"] = total
 	}
-	if message := strings.TrimPrefix(p.Phase+": "+p.Message, ": "); message != "" {
+	message := p.Message
+	if !strings.Contains(message, p.Phase) {
+		message = p.Phase + ": " + message
+	}
+	if message != "" {
 		params["message"] = redact.Text(message)
 	}
 	_ = c.mcp.SendNotificationToClient(c.ctx, "notifications/progress", params) // not owed: a full queue drops it

@@ -64,7 +64,7 @@ func New(o Options) *Server {
 		mcpserver.WithToolCapabilities(false),
 		mcpserver.WithResourceCapabilities(false, false),
 		mcpserver.WithHooks(hooks),
-		mcpserver.WithToolFilter(s.withSchemas),
+		mcpserver.WithToolFilter(s.arrange),
 	)
 	for _, t := range o.Tools {
 		s.mcp.AddTool(wireTool(t), s.callTool(t))

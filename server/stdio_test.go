@@ -156,6 +156,22 @@ func (p *peer) ended(within time.Duration) {
 	}
 }
 
+func TestToolsAreListedInTheirOwnOrderAndMadeLate(t *testing.T) {
+	made := false
+	late := tool("trainer", nil)
+	late.InputSchema = func() json.RawMessage { made = true; return schema("")() }
+	p := connect(t, late, tool("a_later_one", nil), tool("b", nil))
+	p.initialize()
+	if made {
+		t.Error("a schema was made before it was asked for")
+	}
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	var list struct{ Tools []struct{ Name string } }
+	if err := json.Unmarshal(p.next().Result, &list); err != nil || len(list.Tools) != 3 || list.Tools[0].Name != "trainer" || list.Tools[1].Name != "a_later_one" {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
 // mcp-go's own stdio server loses or reorders these in more than half of the calls.
 func TestNotificationsComeBeforeTheirResponse(t *testing.T) {
 	p := connect(t, tool("late", func(_ context.Context, c engine.Caller, _ json.RawMessage) (tools.Result, error) {

@@ -50,10 +50,11 @@ func Fit(structured any, rest string) (any, error) {
 	cuts := map[string]cut{}
 	const room = 2000 // for the finding itself
 	over := size(root) - (maxResult - room)
-	for turn := 0; turn < 40 && over > 0; turn++ {
+	const turns = 40
+	for turn := 0; turn < turns && over > 0; turn++ {
 		largest := largestPart(root, "")
-		if largest == nil {
-			break
+		if largest == nil || largest.bytes < over/turns {
+			break // so many small parts that shortening them one by one would not end
 		}
 		c := largest.shorten(over)
 		if earlier, ok := cuts[c.field]; ok {

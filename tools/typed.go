@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/trainwright/trainwright/internal/contract"
 	"github.com/trainwright/trainwright/internal/engine"
@@ -99,7 +100,7 @@ func object(arguments json.RawMessage) (map[string]any, error) {
 func knownNames(root map[string]any, valid []string) error {
 	var findings []finding.Finding
 	for _, name := range slices.Sorted(maps.Keys(root)) {
-		if slices.Contains(valid, name) {
+		if slices.ContainsFunc(valid, func(v string) bool { return fold(v) == fold(name) }) { // jobIds is job_ids; Decode reads it so
 			continue
 		}
 		f := finding.Finding{Code: "unknown_argument", Severity: finding.Error, What: fmt.Sprintf("there is no argument %q", name),
@@ -116,6 +117,23 @@ func knownNames(root map[string]any, valid []string) error {
 		return finding.Refuse(findings...)
 	}
 	return nil
+}
+
+// fold is a name as contract.Decode compares names: jobIds and job-ids are job_ids.
+func fold(name string) string {
+	var b strings.Builder
+	var previous rune
+	for _, r := range name {
+		switch {
+		case r == '-' || r == ' ':
+			r = '_'
+		case unicode.IsUpper(r) && unicode.IsLower(previous):
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+		previous = r
+	}
+	return b.String()
 }
 
 // missing refuses a call that lacks an argument.

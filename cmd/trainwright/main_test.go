@@ -168,7 +168,8 @@ func TestRunWaitsForTheJobAndShowsPhasesAndLossOnce(t *testing.T) {
 	if len(sent) != 3 || sent[0]["step_handoff"] == nil || sent[1]["run_id"] != "r-1" || sent[1]["step_handoff"] != nil {
 		t.Errorf("sent %v", sent)
 	}
-	want := "  5_execution: epoch 1 train/loss 0.5\n0_input_acquisition    success\n5_execution            running\n5_execution            success\n6_validation           success\n"
+	want := "5_execution\n  epoch 1 train/loss 0.5\n" +
+		"0_input_acquisition      success\n5_execution              running\n5_execution              success\n6_validation             success\n"
 	if out.String() != want {
 		t.Errorf("printed\n%swant\n%s", out.String(), want)
 	}

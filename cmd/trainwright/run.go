@@ -151,30 +151,31 @@ func callTrainer(ctx context.Context, tool tools.Tool, watch *watcher, arguments
 	return envelope, nil
 }
 
-// watcher shows a person how a step goes: a line for each phase whose status changed, and the progress as it comes.
+// watcher shows a person how a step goes: the phase that begins, its progress as it comes, and at the end of a call the
+// phases whose status changed.
 type watcher struct {
 	out io.Writer
 	log zerolog.Logger
 
-	mu    sync.Mutex
-	shown map[string]string
-	last  string
+	mu          sync.Mutex
+	shown       map[string]string
+	phase, last string
 }
 
 var _ engine.Caller = (*watcher)(nil)
 
-// Progress prints the message once.
+// Progress prints a phase when it begins, and a message once.
 func (w *watcher) Progress(p engine.Progress) {
-	line := p.Message
-	if p.Phase != "" {
-		line = p.Phase + ": " + p.Message
-	}
 	w.mu.Lock()
-	repeated := line == w.last
-	w.last = line
+	begins := p.Phase != w.phase
+	repeated := !begins && p.Message == w.last
+	w.phase, w.last = p.Phase, p.Message
 	w.mu.Unlock()
-	if !repeated && p.Message != "" {
-		w.say("  %s", line)
+	if begins && p.Phase != "" {
+		w.say("%s", p.Phase)
+	}
+	if !repeated && p.Message != "" && p.Message != "phase "+p.Phase {
+		w.say("  %s", p.Message)
 	}
 }
 
@@ -186,7 +187,7 @@ func (w *watcher) phases(e engine.Envelope) {
 			continue
 		}
 		w.shown[phase] = status
-		w.say("%-22s %s", phase, status)
+		w.say("%-24s %s", phase, status)
 	}
 }
 

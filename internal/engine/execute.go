@@ -34,7 +34,11 @@ func (e *Engine) RunPhase(ctx context.Context, caller Caller, skill *Skill, name
 	if state.passed(at) && len(section) == 0 {
 		return e.settled(ctx, run, at, state, append(notes, e.checkProjections(run, state)...))
 	}
-	return e.one(ctx, run, at, &Step{Run: run, Caller: caller, Section: section, Wait: wait(call), Now: e.Now}, notes)
+	after, found, err := e.execute(ctx, run, at, &Step{Run: run, Caller: caller, Section: section, Wait: wait(call), Now: e.Now})
+	if err != nil {
+		return Envelope{}, err
+	}
+	return e.settled(ctx, run, at, after, merge(notes, found))
 }
 
 // Walk runs every phase that has not passed yet, up to the one where the intent ends, and stops at the first gate that
@@ -56,17 +60,15 @@ func (e *Engine) Walk(ctx context.Context, caller Caller, skill *Skill, call con
 		}
 		caller.Progress(Progress{Phase: state.phases[at].Phase, Message: "phase " + state.phases[at].Phase, Done: float64(at), Total: float64(state.last + 1)})
 		step := &Step{Run: run, Caller: caller, Walking: true, Wait: max(0, deadline.Sub(e.Now())), Now: e.Now}
-		answer, err := e.one(ctx, run, at, step, notes)
-		if err != nil || answer.Run.PhaseStatus[state.phases[at].Phase] == contract.StateRunning || !gatePassed(run, at) {
-			return answer, err
+		after, found, err := e.execute(ctx, run, at, step)
+		if err != nil {
+			return Envelope{}, err
 		}
 		notes = merge(notes, state.findings)
+		if !after.passed(at) {
+			return e.settled(ctx, run, at, after, merge(notes, found))
+		}
 	}
-}
-
-func gatePassed(run *Run, at int) bool {
-	record, err := run.Dir.Record(run.Skill.Phases[at].Name())
-	return err == nil && record != nil && record.Gate.Passed
 }
 
 // DefaultWait and MaxWait bound how long a call may wait for a job, in seconds (settled.md).
@@ -83,31 +85,27 @@ func wait(call contract.Call) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// one executes a phase and commits what it made.
-func (e *Engine) one(ctx context.Context, run *Run, at int, step *Step, notes []finding.Finding) (Envelope, error) {
+// execute runs a phase and commits what it made. It gives the state after that and what the answer should tell beside the
+// record.
+func (e *Engine) execute(ctx context.Context, run *Run, at int, step *Step) (standing, []finding.Finding, error) {
 	phase := run.Skill.Phases[at]
 	step.inputs = map[string]string{}
 	out, err := phase.Run(ctx, step)
 	if err != nil {
-		return Envelope{}, fmt.Errorf("phase %s of %s: %w", phase.Name(), run.ID, err)
+		return standing{}, nil, fmt.Errorf("phase %s of %s: %w", phase.Name(), run.ID, err)
 	}
 	if !out.Running() {
-		committed, err := e.commit(ctx, run, phase.Name(), step, &out)
-		if err != nil {
-			return Envelope{}, err
+		if err := e.commit(ctx, run, phase.Name(), step, &out); err != nil {
+			return standing{}, nil, err
 		}
-		notes = append(notes, committed...)
 	}
 	state, err := run.standing(ctx)
-	if err != nil {
-		return Envelope{}, err
+	if err != nil || !out.Running() {
+		return state, nil, err
 	}
-	if out.Running() {
-		state.job, state.jobPhase, state.phases[at].Status = out.Job, phase.Name(), contract.StateRunning
-		state.answers[at] = answer{Summary: out.Summary, Next: out.Next}
-		notes = append(notes, out.Findings...)
-	}
-	return e.settled(ctx, run, at, state, notes)
+	state.job, state.jobPhase, state.phases[at].Status = out.Job, phase.Name(), contract.StateRunning
+	state.answers[at] = answer{Summary: out.Summary, Next: out.Next}
+	return state, out.Findings, nil
 }
 
 // settled is the envelope, with the projections brought up to date.
@@ -119,35 +117,35 @@ func (e *Engine) settled(ctx context.Context, run *Run, at int, state standing, 
 // commit writes the phase's artifacts and then its record, under the lock, after a look whether anything the phase read
 // has changed meanwhile. The record is last: a crash before it leaves the phase open, and running it again takes the
 // artifacts for its own.
-func (e *Engine) commit(ctx context.Context, run *Run, name string, step *Step, out *Outcome) ([]finding.Finding, error) {
+func (e *Engine) commit(ctx context.Context, run *Run, name string, step *Step, out *Outcome) error {
 	unlock, err := rundir.Lock(ctx, run.File(".lock"))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer unlock()
 	for path, sha := range step.inputs {
 		if now, _, err := rundir.HashFile(step.absolute(path)); err != nil || now != sha {
-			return nil, finding.Refuse(finding.Finding{Code: "run_changed_meanwhile", Severity: finding.Error,
+			return finding.Refuse(finding.Finding{Code: "run_changed_meanwhile", Severity: finding.Error,
 				What: path + " changed while the phase was at work", Where: &finding.Where{Path: step.absolute(path)},
 				Expected: "the file as the phase read it", Remedy: "make the same call again"})
 		}
 	}
 	notes, err := run.Dir.WriteArtifacts(out.Files)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	notes = slices.DeleteFunc(notes, func(n finding.Finding) bool { return n.Severity == finding.Note })
 	record, err := e.record(run, name, step, out, notes)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := run.Dir.CommitRecord(record); err != nil {
-		return nil, err
+		return err
 	}
 	if err := run.Dir.AppendEvent(rundir.Event{Time: record.FinishedAt, Phase: name, Event: record.Status, By: "trainwright"}); err != nil {
-		return nil, err
+		return err
 	}
-	return nil, e.project(ctx, run)
+	return e.project(ctx, run)
 }
 
 func (e *Engine) record(run *Run, name string, step *Step, out *Outcome, notes []finding.Finding) (rundir.Record, error) {

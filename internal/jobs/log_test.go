@@ -148,7 +148,7 @@ func pages(t testing.TB, log []byte, tokens int) []LogSlice {
 }
 
 func TestPagingReassemblesTheLog(t *testing.T) {
-	for tokens, size := range map[int]int{1: 2_000, 7: 5_000, 100: 50_000, 4000: 500_000} {
+	for tokens, size := range map[int]int{1: 1_000, 7: 3_000, 100: 20_000, 4000: 150_000} {
 		log := mixedLog(size)
 		var text strings.Builder
 		end := int64(0)

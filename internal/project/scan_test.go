@@ -209,3 +209,14 @@ func TestScanDoesNotFollowLinksOutOfTheRoot(t *testing.T) {
 		t.Errorf("%s, %v", diff, findings)
 	}
 }
+
+func TestKindOf(t *testing.T) {
+	tests := map[string]string{"train.py": KindPython, "a/config.yaml": KindConfig, "README": KindDoc, "docs/a.md": KindDoc, "requirements-gpu.txt": KindConfig, "notes.txt": KindOther, "job.slurm": KindShell,
+		"x.csv": KindData, "x.csv.gz": KindData, "model.pt": KindCheckpoint, "era5.h5": KindData, "best.weights.h5": KindCheckpoint, "pytorch_model.bin": KindCheckpoint, "x.bin": KindData,
+		"checkpoints/epoch-0007.pt.complete.json": KindCheckpoint, "outputs/summary.json": KindData, "runs/7/hparams.yaml": KindData, "run/config.json": KindConfig}
+	for name, want := range tests {
+		if got := kindOf(name); got != want {
+			t.Errorf("kindOf(%q) = %s, want %s", name, got, want)
+		}
+	}
+}

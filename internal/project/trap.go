@@ -10,8 +10,8 @@ import (
 var (
 	existsCalls   = map[string]bool{"exists": true, "isfile": true, "is_file": true}
 	checkpointing = map[string]bool{"load_state_dict": true, "load_checkpoint": true, "load_ckpt": true, "load_weights": true, "load_model": true, "restore": true, "restore_checkpoint": true}
-	plainLoads    = map[string]bool{"load": true, "loads": true, "read": true}
-	savedState    = regexp.MustCompile(`(?i)check_?point|ckpt|resume|latest|\.pth?\b|weights`)
+	plainLoads    = map[string]bool{"load": true, "loads": true}
+	savedState    = regexp.MustCompile(`(?i)check_?point|ckpt|latest|\.pth?\b|weights`)
 	trainingWords = []string{"backward(", "optimizer", ".fit(", "epoch", "partial_fit"}
 	missingFile   = regexp.MustCompile(`^except\s*(:|.*\b(FileNotFoundError|OSError|IOError|EnvironmentError|Exception|BaseException)\b)`)
 )
@@ -83,6 +83,9 @@ func (s *script) askedFor(i int, arguments []Argument) bool {
 // argument declares (a configuration's) counts as off.
 func asks(name string, arguments []Argument) bool {
 	role := RoleOf(name)
+	if strings.Contains(strings.ToLower(name), "resum") { // resumed_step, is_resuming
+		role = RoleResume
+	}
 	if role != RoleResume && role != RoleInit && role != RoleFinetune && name != "checkpoint" && name != "ckpt" && name != "checkpoint_path" {
 		return false
 	}

@@ -39,6 +39,10 @@ func kindOf(name string) string {
 	plain := strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".zst")
 	kind, known := kindByExtension[path.Ext(plain)]
 	switch {
+	case kind == KindConfig && inFolder(name, "checkpoints", "ckpts", "ckpt"):
+		return KindCheckpoint // a marker beside a checkpoint, or one written as JSON
+	case kind == KindConfig && inFolder(name, "outputs", "output", "results", "logs", "wandb", "runs", "lightning_logs"):
+		return KindData // what a run left behind configures nothing
 	case strings.HasPrefix(base, "readme") || strings.HasPrefix(base, "license") || base == "citation.cff" || base == "authors":
 		return KindDoc
 	case requirementsFile(base):
@@ -53,6 +57,16 @@ func kindOf(name string) string {
 		}
 	}
 	return kind
+}
+
+// inFolder reports whether one of the folders of a path has one of these names.
+func inFolder(name string, folders ...string) bool {
+	for _, part := range strings.Split(path.Dir(name), "/") {
+		if slices.Contains(folders, strings.ToLower(part)) {
+			return true
+		}
+	}
+	return false
 }
 
 // walker lists the tree breadth first, so that a bound cuts what lies deep and not what comes late in the alphabet.

@@ -3,6 +3,7 @@ package trainer
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -128,7 +129,7 @@ func (c *capture) configFacts() []evidence.Fact {
 	if c.scan == nil {
 		return facts
 	}
-	for _, config := range c.scan.Configs {
+	for _, config := range c.relevantConfigs() {
 		for _, v := range config.Values {
 			if !isFact(v.Role) || v.Value == nil {
 				continue
@@ -139,6 +140,27 @@ func (c *capture) configFacts() []evidence.Fact {
 		}
 	}
 	return facts
+}
+
+// relevantConfigs are the configuration files that the entry point reads: named by the handoff, by the default of its
+// config argument, or by name in its text. Any other file of the tree, such as what an earlier run left, says nothing
+// about this training.
+func (c *capture) relevantConfigs() []project.Config {
+	var text string
+	if c.entry != "" {
+		data, err := os.ReadFile(filepath.Join(c.root, filepath.FromSlash(c.entry)))
+		if err == nil {
+			text = string(data)
+		}
+	}
+	hint := filepath.ToSlash(filepath.Clean(c.step.Run.Handoff.Inputs.Model.ConfigHint))
+	var out []project.Config
+	for _, config := range c.scan.Configs {
+		if config.Path == hint || strings.Contains(text, filepath.Base(config.Path)) {
+			out = append(out, config)
+		}
+	}
+	return out
 }
 
 // scriptFacts are the defaults of the entry point's arguments.

@@ -165,7 +165,7 @@ func (c *capture) captureProject(hint string) error {
 	if c.entry != "" {
 		paths = append(paths, c.entry)
 	}
-	for _, config := range c.scan.Configs {
+	for _, config := range c.relevantConfigs() {
 		paths = append(paths, config.Path)
 	}
 	paths = append(paths, c.scan.Docs...)
@@ -337,7 +337,7 @@ func (c *capture) projectView() projectView {
 	if c.scan == nil {
 		return view
 	}
-	view.Docs, view.Traps, view.Git, view.Dependencies, view.Configs = c.scan.Docs, c.scan.Traps, c.scan.Git, c.scan.Dependencies, c.scan.Configs
+	view.Docs, view.Traps, view.Git, view.Dependencies, view.Configs = c.scan.Docs, c.scan.Traps, c.scan.Git, c.scan.Dependencies, c.relevantConfigs()
 	for i, e := range c.scan.Entrypoints {
 		if e.Path == c.entry || i < 5 {
 			view.Entrypoints = append(view.Entrypoints, e)

@@ -22,7 +22,7 @@ const (
 	outputsFile   = "outputs.json"
 )
 
-// Output is a file that a job made or changed. Path is relative to code_save_dir where it is inside it, else absolute.
+// Output is a file in code_save_dir that a job made or changed. Path is relative to code_save_dir.
 type Output struct {
 	Path    string    `json:"path"`
 	SHA256  string    `json:"sha256"`
@@ -118,7 +118,7 @@ func earlierOutputs(run *engine.Run) (map[string]string, error) {
 			return nil, err
 		}
 		for _, o := range outputs {
-			path := absoluteOutput(run, o)
+			path := filepath.Join(run.CodeSaveDir, filepath.FromSlash(o.Path))
 			if sha, _, err := rundir.HashFile(path); err == nil && sha == o.SHA256 {
 				for p := path; within(p, run.CodeSaveDir) && p != run.CodeSaveDir; p = filepath.Dir(p) {
 					ours[p] = e.Folder
@@ -142,13 +142,6 @@ func setAside(run *engine.Run, folder, path string) error {
 		return fmt.Errorf("set aside the output of an earlier job: %w", err)
 	}
 	return nil
-}
-
-func absoluteOutput(run *engine.Run, o Output) string {
-	if filepath.IsAbs(o.Path) {
-		return o.Path
-	}
-	return filepath.Join(run.CodeSaveDir, filepath.FromSlash(o.Path))
 }
 
 func readOutputs(folder string) ([]Output, error) {
@@ -177,14 +170,13 @@ func collect(run *engine.Run, made Codegen, folder string) ([]Output, []finding.
 	created, changed, _ := rundir.Diff(before, after)
 	outputs := []Output{}
 	for _, e := range append(created, changed...) {
-		path := e.Path
-		if strings.HasSuffix(path, ".pyc") {
+		rel, err := filepath.Rel(run.CodeSaveDir, e.Path)
+		if err != nil || !filepath.IsLocal(rel) {
+			findings = append(findings, finding.Finding{Code: "project_changed_during_job", Severity: finding.Warning, What: run.Roots.Rel(e.Path) + " changed while the job ran",
+				Where: &finding.Where{Path: e.Path}, Expected: "a job that writes into code_save_dir only", Remedy: "if the script wrote it, pass it an output folder; it is not counted as this run's output"})
 			continue
 		}
-		if rel, err := filepath.Rel(run.CodeSaveDir, path); err == nil && filepath.IsLocal(rel) {
-			path = filepath.ToSlash(rel)
-		}
-		outputs = append(outputs, Output{Path: path, SHA256: e.SHA256, Bytes: e.Size, ModTime: e.ModTime})
+		outputs = append(outputs, Output{Path: filepath.ToSlash(rel), SHA256: e.SHA256, Bytes: e.Size, ModTime: e.ModTime})
 	}
 	slices.SortFunc(outputs, func(a, b Output) int { return strings.Compare(a.Path, b.Path) })
 	return outputs, findings, rundir.WriteJSON(filepath.Join(folder, outputsFile), outputs)

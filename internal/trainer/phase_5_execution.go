@@ -383,7 +383,7 @@ func (w *launchWork) tell(follower *metrics.Follower) {
 		if p.Epoch != nil {
 			epoch = *p.Epoch
 		}
-		parts = append(parts, key+" "+p.Text)
+		parts = append(parts, key+" "+pointText(p))
 	}
 	total, _ := asFloat(w.plan.Leaves["epochs"].Value)
 	w.step.Caller.Progress(engine.Progress{Phase: w.p.Name(), Done: epoch, Total: total, Message: fmt.Sprintf("epoch %g/%g: %s", epoch, total, strings.Join(parts[:min(4, len(parts))], ", "))})

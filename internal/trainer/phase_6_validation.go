@@ -155,12 +155,7 @@ func (w *validationWork) adopt() error {
 	return nil
 }
 
-func (w *validationWork) abs(o string) string {
-	if filepath.IsAbs(o) {
-		return o
-	}
-	return filepath.Join(w.base, filepath.FromSlash(o))
-}
+func (w *validationWork) abs(o string) string { return filepath.Join(w.base, filepath.FromSlash(o)) }
 
 // integrity compares every output and every data part with what was recorded when the job ended.
 func (w *validationWork) integrity() {

@@ -112,8 +112,16 @@ func curveRow(key metrics.Key, points []metrics.Point) []string {
 			high = p
 		}
 	}
-	row[2], row[3], row[4], row[5] = points[0].Text, low.Text, high.Text, points[len(points)-1].Text
+	row[2], row[3], row[4], row[5] = pointText(points[0]), pointText(low), pointText(high), pointText(points[len(points)-1])
 	return row
+}
+
+// pointText is a value in six digits, or what it is instead of a number.
+func pointText(p metrics.Point) string {
+	if p.NonFinite != "" {
+		return p.NonFinite
+	}
+	return fmt.Sprintf("%.6g", p.Value)
 }
 
 func (w *validationWork) renderJob(m *markdown) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,6 +30,10 @@ func TestMain(m *testing.M) {
 		case submitArg:
 			submitAndStay(os.Args[2])
 		}
+	}
+	// The tests wait for other processes most of the time. A -parallel on the command line wins.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -81,11 +86,9 @@ func (j *job) end() {
 	if _, err := j.runtime.Cancel(context.Background(), j.folder); err != nil {
 		j.t.Errorf("cancel at the end of the test: %v", err)
 	}
-	state, err := jobs.ReadState(j.folder)
-	if err != nil || state == nil {
-		return
-	}
-	j.until("the supervisor has left", func() bool { return !j.runtime.runs(state.SupervisorPID, state.SupervisorTicks) })
+	j.until("all supervisors have left", func() bool {
+		return !commandRuns("trainwright\x00" + SuperviseArg + "\x00" + j.folder + "\x00")
+	})
 	if left := marked(j.folder); len(left) > 0 {
 		j.t.Errorf("processes %v of the job outlived it", left)
 	}

@@ -29,9 +29,12 @@ func (r *Runtime) endOrphans(ctx context.Context, folder string, state jobs.Stat
 	for _, pid := range alive() {
 		terminate(pid)
 	}
+	empty := 0
 	for kill, end := time.Now().Add(grace), time.Now().Add(grace+killWait); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(lingerEvery) {
 		pids := alive()
-		if len(pids) == 0 {
+		if len(pids) > 0 {
+			empty = 0
+		} else if empty++; empty == 2 { // one look can miss what is just being started
 			return
 		}
 		if time.Now().After(kill) {

@@ -170,7 +170,7 @@ func TestPeakMemoryIsTheTreesOwn(t *testing.T) {
 	if peak := small.run().Exit.PeakRSSBytes; peak <= 0 || peak > 16<<20 {
 		t.Errorf("a shell and a sleep took %d bytes", peak)
 	}
-	large := newJob(t, []string{"python3", "-c", "import time; b = bytearray(120 << 20); time.sleep(0.4); del b; time.sleep(0.1)"})
+	large := newJob(t, []string{"python3", "-c", "import time; b = bytearray(120 << 20); time.sleep(1.2)"})
 	if peak := large.run().Exit.PeakRSSBytes; peak < 120<<20 || peak > 300<<20 {
 		t.Errorf("120 MiB took %d bytes", peak)
 	}
@@ -183,8 +183,8 @@ func TestPeakMemoryCountsSharedPagesOnce(t *testing.T) {
 b = bytearray(80 << 20)
 for _ in range(3):
     if os.fork() == 0:
-        time.sleep(0.6); os._exit(0)
-time.sleep(0.6)
+        time.sleep(1.2); os._exit(0)
+time.sleep(1.2)
 for _ in range(3): os.wait()`})
 	if peak := j.run().Exit.PeakRSSBytes; peak < 80<<20 || peak > 180<<20 {
 		t.Errorf("four processes that share 80 MiB took %d bytes", peak)

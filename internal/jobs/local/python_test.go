@@ -71,6 +71,7 @@ func TestChoosePython(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			python, findings, err := New(Options{Environ: c.environ}).ChoosePython(context.Background(), c.root, c.asked)
 			if got := strings.Join(refusedWith(err), " "); got != c.refused {
 				t.Fatalf("refused %q (%v), want %q", got, err, c.refused)

@@ -18,7 +18,8 @@ const (
 	claimWait   = 2 * time.Second        // another supervisor holds the lock for its whole life, a Cancel for an instant
 	heartbeat   = 5 * time.Second        // how often state.json says that the supervisor lives
 	markerEvery = 250 * time.Millisecond // how often cancel.json is looked for
-	sampleMost  = 2 * time.Second        // memory is sampled at doubling intervals up to this
+	sampleMost  = 500 * time.Millisecond // memory is sampled at doubling intervals up to this
+	sampleShare = 10                     // a sample pauses at least that many times as long as it took
 	lingerGrace = time.Second            // between SIGTERM and SIGKILL for what the command left behind
 	lingerEvery = 50 * time.Millisecond  // how often they are looked for
 	killEvery   = 20 * time.Millisecond  // how often what is left is killed
@@ -49,8 +50,8 @@ func supervise(folder string) error {
 	if err != nil {
 		return err
 	}
-	release, free, err := claim(folder, claimWait)
-	if err != nil || !free {
+	release, err := takeFolder(folder)
+	if err != nil || release == nil {
 		return err
 	}
 	defer release()
@@ -60,6 +61,26 @@ func supervise(folder string) error {
 	signal.Notify(s.changed, syscall.SIGCHLD)
 	adoptOrphans()
 	return s.run()
+}
+
+// takeFolder claims the job; release is nil where another supervisor has it, which shows as soon as that one has written its
+// state.
+func takeFolder(folder string) (release func(), err error) {
+	for until := time.Now().Add(claimWait); time.Now().Before(until); {
+		release, free, err := claim(folder, lockTry)
+		if err != nil || free {
+			return release, err
+		}
+		state, err := jobs.ReadState(folder)
+		if err != nil || state != nil {
+			return nil, err
+		}
+		exit, err := jobs.ReadExit(folder)
+		if err != nil || exit != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
 }
 
 // supervisor runs one job.
@@ -76,6 +97,7 @@ type supervisor struct {
 	started  time.Time
 	status   syscall.WaitStatus
 	done     bool   // the command was reaped
+	alone    bool   // no child is left, not even an adopted one
 	reason   string // why it is being stopped; "" while nobody asked
 	killAt   time.Time
 	lastKill time.Time

@@ -59,7 +59,6 @@ func (s *supervisor) look(now time.Time, asked bool) {
 	}
 	if !s.done && now.After(s.sampleAt) {
 		s.sample()
-		s.sampleAt, s.samplePause = now.Add(s.samplePause), min(2*s.samplePause, sampleMost)
 	}
 	if now.Sub(s.beatAt) >= heartbeat {
 		_ = s.beat(now) // a full disk; the next beat tries again
@@ -78,14 +77,15 @@ func (s *supervisor) stop(reason string, killAt time.Time) {
 	s.signal(syscall.SIGTERM)
 }
 
-// over reports whether nothing of the job is left. When the command has ended by itself, what it left behind is asked to
-// end here for the first time.
+// over reports whether nothing of the job is left: the kernel says that there is no child. The list of processes alone
+// would not do, since one that is started by another which then ends can slip through while the list is read. When the
+// command has ended by itself, what it left behind is asked to end here for the first time.
 func (s *supervisor) over(now time.Time) bool {
 	if !s.done {
 		return false
 	}
 	alive := descendants(os.Getpid())
-	if len(alive) == 0 {
+	if s.alone && len(alive) == 0 {
 		return true
 	}
 	if s.killAt.IsZero() {
@@ -147,6 +147,7 @@ func (s *supervisor) reap() {
 			continue
 		}
 		if pid <= 0 || err != nil {
+			s.alone = err == syscall.ECHILD
 			return
 		}
 		if pid == s.state.PID && !s.done {
@@ -155,9 +156,15 @@ func (s *supervisor) reap() {
 	}
 }
 
-// sample takes the memory of the tree.
+// sample takes the memory of the tree. Short jobs are looked at often; where a look takes long, because there are many pages,
+// the next one is put off, so that looking does not slow the training.
 func (s *supervisor) sample() {
-	s.peak = max(s.peak, treeMemory(descendants(os.Getpid())))
+	tree := descendants(os.Getpid())
+	before := time.Now()
+	s.peak = max(s.peak, treeMemory(tree))
+	after := time.Now()
+	s.sampleAt = after.Add(max(s.samplePause, sampleShare*after.Sub(before)))
+	s.samplePause = min(2*s.samplePause, sampleMost)
 }
 
 // beat writes state.json.

@@ -36,6 +36,10 @@ except FileNotFoundError:
 
 step = torch.load("last.pt")["step"] if os.path.exists(path) else 0
 
+resumed_step = 3 if args.resume else 0
+if resumed_step and os.path.exists("last.ckpt"):
+    state = torch.load("last.ckpt")
+
 if os.path.exists("cache.npy"):
     table = np.load("cache.npy")
 
