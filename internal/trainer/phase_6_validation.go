@@ -84,7 +84,7 @@ func (p validation) Run(_ context.Context, step *engine.Step) (engine.Outcome, e
 	if err := brought(step, &w.given); err != nil {
 		return out, err
 	}
-	if err := w.gather(); err != nil {
+	if err := w.gather(); err != nil || w.external && len(w.outputs) == 0 {
 		return out, err
 	}
 	step.Say(p.Name(), "checking %d outputs", len(w.outputs))
@@ -135,11 +135,6 @@ func (w *validationWork) adopt() error {
 		w.base = dir
 	}
 	entries, found, err := rundir.Tree(w.base, rundir.TreeOptions{})
-	if errors.Is(err, fs.ErrNotExist) || (err == nil && len(entries) == 0) {
-		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "nothing_to_adopt", Severity: finding.Error, What: w.base + " holds no files",
-			Where: &finding.Where{Path: w.base}, Expected: "the folder of a run with outputs/ and checkpoints/", Remedy: `send {"adopt": {"path": "<folder>"}}`})
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -149,10 +144,24 @@ func (w *validationWork) adopt() error {
 			w.outputs = append(w.outputs, Output{Path: e.Path, SHA256: e.SHA256, Bytes: e.Size, ModTime: e.ModTime})
 		}
 	}
+	if len(w.outputs) == 0 {
+		w.nothingToAdopt()
+		return nil
+	}
 	w.out.Findings = append(w.out.Findings, finding.Finding{Code: "evidence_external", Severity: finding.Warning, What: "the run was started elsewhere: no exit record or inventory of trainwright vouches for its files",
 		Where: &finding.Where{Path: w.base}, Remedy: "run it through phase_5_execution for evidence of its own"})
 	w.made.CheckpointDir = filepath.Join(w.base, "checkpoints")
 	return nil
+}
+
+// nothingToAdopt blocks the phase until the agent says where the run is.
+func (w *validationWork) nothingToAdopt() {
+	w.out.Findings = append(w.out.Findings, finding.Finding{Code: "nothing_to_adopt", Severity: finding.Error, What: w.step.Run.Roots.Rel(w.base) + " holds neither outputs nor checkpoints",
+		Where: &finding.Where{Path: w.base}, Expected: "the folder of a run with outputs/ and checkpoints/", Remedy: `send {"adopt": {"path": "<folder>"}}`})
+	w.out.Needs = append(w.out.Needs, engine.Need{Field: "adopt.path", Why: "execution_intent validate_only: the run to validate", WhereToLook: []string{"ask the user"}, Candidates: []string{}})
+	w.out.Next = &engine.NextCall{Tool: "phase_6_validation", Arguments: map[string]any{"run_id": w.step.Run.ID, "adopt": map[string]any{"path": "<folder>"}}}
+	w.out.Summary = "nothing to adopt"
+	w.out.Decide()
 }
 
 func (w *validationWork) abs(o string) string { return filepath.Join(w.base, filepath.FromSlash(o)) }
