@@ -35,7 +35,7 @@ var faulty = sync.OnceValues(func() (string, error) {
 	return binary, nil
 })
 
-// exampleWorkspace is a copy of the example with a handoff of so many epochs, whose criterion one epoch can meet.
+// exampleWorkspace is a copy of the example with a handoff of so many epochs, whose criterion any training meets.
 func exampleWorkspace(t *testing.T, epochs int) (dir string, handoff contract.StepHandoff) {
 	t.Helper()
 	dir = t.TempDir()
@@ -50,8 +50,38 @@ func exampleWorkspace(t *testing.T, epochs int) (dir string, handoff contract.St
 		t.Fatal(err)
 	}
 	handoff.Inputs.Parameters.EpochsOrSteps = &epochs
-	handoff.CompletionCriteria = []string{"test/accuracy >= 0.5"}
+	handoff.Inputs.Runtime.EnvironmentRequirements = map[string]any{"python": interpreter(t)}
+	handoff.CompletionCriteria = []string{"test/accuracy >= 0.1"}
 	return dir, handoff
+}
+
+// interpreter is the python3 of PATH itself, without the shims that a version manager may put before it: the crash test
+// starts it some thousand times.
+var interpreterPath = sync.OnceValues(func() ([]byte, error) {
+	return exec.Command("python3", "-c", "import sys; print(sys.executable, end='')").Output()
+})
+
+func interpreter(t *testing.T) string {
+	t.Helper()
+	path, err := interpreterPath()
+	if err != nil {
+		t.Fatalf("python3: %v", err)
+	}
+	return string(path)
+}
+
+// fewRows keeps the first rows of the workspace's data, for tests that train often.
+func fewRows(t *testing.T, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, "data", "wdbc.csv")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfterN(data, []byte("\n"), 102)
+	if err := os.WriteFile(path, bytes.Join(lines[:101], nil), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // callTool runs one `trainwright call` and gives its answer, and whether the process came to its end by itself.
@@ -87,6 +117,7 @@ func TestKilledAtEveryCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, handoff := exampleWorkspace(t, 1)
+	fewRows(t, dir)
 	log := filepath.Join(t.TempDir(), "commits")
 	whole, _ := callTool(t, binary, dir, "trainer", map[string]any{"step_handoff": handoff, "wait_seconds": 60}, "TRAINWRIGHT_FAULT_LOG="+log)
 	if whole.ExecutionResult.Status != contract.StatusSuccess {
@@ -113,6 +144,7 @@ func TestKilledAtEveryCommit(t *testing.T) {
 
 func killedOnce(t *testing.T, binary, fault string) {
 	dir, handoff := exampleWorkspace(t, 1)
+	fewRows(t, dir)
 	call := map[string]any{"step_handoff": handoff, "wait_seconds": 60}
 	if _, ended := callTool(t, binary, dir, "trainer", call, fault); ended {
 		t.Skipf("%s was not reached: this run has a commit less", fault)
