@@ -48,7 +48,8 @@ type served struct {
 func serve(t *testing.T) *served {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "serve", "--workspace", t.TempDir())
-	cmd.Env = append(os.Environ(), asBinary+"=1")
+	// The race detector makes a process sleep for a second at its end; the deadlines here are trainwright's own.
+	cmd.Env = append(os.Environ(), asBinary+"=1", "GORACE=atexit_sleep_ms=0")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

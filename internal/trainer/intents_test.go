@@ -78,8 +78,8 @@ func TestUnknownIntentAsks(t *testing.T) {
 // A job that outlasts the wait is partial with its handle; the next call goes on and ends in success, with one job.
 func TestWaitIsBounded(t *testing.T) {
 	f := newFixture(t)
-	eight := 8
-	f.handoff.Inputs.Parameters.EpochsOrSteps = &eight
+	forty := 40
+	f.handoff.Inputs.Parameters.EpochsOrSteps = &forty
 	zero := 0
 	answer, err := f.try(contract.Call{Handoff: &f.handoff, WaitSeconds: &zero})
 	if err != nil {
