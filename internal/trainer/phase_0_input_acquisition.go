@@ -77,6 +77,11 @@ func (p acquisition) Run(ctx context.Context, step *engine.Step) (engine.Outcome
 	if err := c.all(ctx, given); err != nil {
 		return out, err
 	}
+	for _, m := range recalled.file.Result.MatchedResources {
+		if err := c.add(evidence.CaptureInput{Kind: evidence.KindText, Ref: m.Path, Text: m.Content, Note: "recalled: " + m.WhyMatched}, ""); err != nil {
+			return out, err
+		}
+	}
 	candidates := c.candidates()
 	out.Recall = use
 	out.Findings = append(c.findings, recalled.findings...)
