@@ -167,9 +167,7 @@ func (w *launchWork) describe() error {
 	if w.made.CheckpointDir != "" {
 		w.request.ExpectedCheckpoints = []string{filepath.Join(w.made.CheckpointDir, "*")}
 	}
-	for _, criterion := range w.plan.criteriaOf() {
-		w.request.ExpectedMetrics = append(w.request.ExpectedMetrics, criterion)
-	}
+	w.request.ExpectedMetrics = append(w.request.ExpectedMetrics, w.plan.criteriaOf()...)
 	key, err := contract.Canonical(map[string]any{"command": command, "attempt": run.Attempt, "inputs": w.inputHashes()})
 	if err != nil {
 		return err
