@@ -45,7 +45,7 @@ func (e *Engine) refresh(run *Run, name string, v any) (differed bool, err error
 
 func (r *Run) manifest(state standing) contract.RunManifest {
 	m := contract.RunManifest{SchemaVersion: contract.RunSchemaVersion, RunID: r.ID, CodeSaveDir: r.CodeSaveDir, TrainerWorkdir: r.Workdir,
-		Workdir: r.Workdir, HandoffPath: handoffFile, RequestPath: "training_request.json", PhaseStatus: state.status(),
+		Workdir: r.Workdir, HandoffPath: handoffFile, RequestPath: "training_request.json", PhaseStatus: state.status(r.Handoff),
 		Artifacts: map[string]string{"manifest": manifestFile}, Handoffs: map[string]string{"step_handoff": handoffFile}, Blockers: []string{}, Assumptions: []string{}, Sources: []string{}}
 	for key, path := range r.existing() {
 		m.Artifacts[key] = r.Rel(path)

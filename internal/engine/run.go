@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,6 +69,9 @@ func (e *Engine) index() rundir.Index { return rundir.Index{Workspace: e.Roots.W
 // Open finds the run that a call speaks of, or creates it. A handoff beside a run_id amends the run: fields that were
 // open are taken, a changed value is refused by name.
 func (e *Engine) Open(ctx context.Context, skill *Skill, call contract.Call) (*Run, []finding.Finding, error) {
+	if err := refusePlaceholders(call); err != nil {
+		return nil, nil, err
+	}
 	if call.RunID != "" {
 		run, err := e.openByID(call.RunID)
 		if err != nil {
@@ -88,6 +94,45 @@ func (e *Engine) Open(ctx context.Context, skill *Skill, call contract.Call) (*R
 			Remedy: `send {"step_handoff": {…}} or {"request": "…"} to start, {"run_id": "r-…"} to go on`})
 	}
 	return e.openByHandoff(ctx, skill, *call.Handoff)
+}
+
+// placeholder is how a next_call marks a value that the agent has to fill in.
+var placeholder = regexp.MustCompile(`^<[^<>]{1,80}>$`)
+
+// refusePlaceholders refuses a call that was sent on without filling in what the next_call left open.
+func refusePlaceholders(call contract.Call) error {
+	raw, err := contract.Canonical(map[string]any{"step_handoff": call.Handoff, "": call.Section})
+	if err != nil {
+		return err
+	}
+	var tree any
+	if err := json.Unmarshal(raw, &tree); err != nil {
+		return err
+	}
+	refused := finding.Refuse()
+	findPlaceholders(tree, "", refused)
+	if len(refused.Findings) > 0 {
+		return refused
+	}
+	return nil
+}
+
+func findPlaceholders(tree any, path string, into *finding.Refused) {
+	switch v := tree.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			findPlaceholders(v[key], strings.Trim(path+"."+key, "."), into)
+		}
+	case []any:
+		for i, x := range v {
+			findPlaceholders(x, fmt.Sprintf("%s[%d]", path, i), into)
+		}
+	case string:
+		if placeholder.MatchString(v) {
+			into.Findings = append(into.Findings, finding.Finding{Code: "placeholder_left", Severity: finding.Error, What: v + " was not filled in",
+				Where: &finding.Where{Field: path}, Expected: "a value", Remedy: "find it out or ask the user, then send the call with it; leave the field out when nobody knows"})
+		}
+	}
 }
 
 func (e *Engine) openByID(id string) (*Run, error) {

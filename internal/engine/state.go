@@ -82,11 +82,13 @@ func (s standing) firstOpen() int {
 	return len(s.phases)
 }
 
-func (s standing) status() map[string]string {
+// status is each phase's state. Phases beyond the intent are skipped; while the intent is not known they are pending.
+func (s standing) status(handoff contract.StepHandoff) map[string]string {
 	out := make(map[string]string, len(s.phases))
+	intent := handoff.Inputs.Runtime.ExecutionIntent
 	for i, p := range s.phases {
 		out[p.Phase] = p.Status
-		if i > s.last && p.Status == contract.StatePending {
+		if i > s.last && p.Status == contract.StatePending && intent != "" && intent != contract.IntentUnknown {
 			out[p.Phase] = contract.StateSkipped
 		}
 	}

@@ -21,7 +21,7 @@ func (e *Engine) envelope(ctx context.Context, run *Run, at int, state standing,
 		findings = merge(findings, phase.Record.Findings)
 	}
 	answer := Envelope{Needs: reply.Needs, Findings: findings, Run: RunView{RunID: run.ID, Attempt: run.Attempt, Phase: phase.Phase,
-		PhaseStatus: state.status(), Job: state.job}}
+		PhaseStatus: state.status(run.Handoff), Job: state.job}}
 	result := &answer.ExecutionResult
 	result.Skill = run.Skill.Name
 	result.Status = stepStatus(state, at)

@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -390,10 +391,15 @@ func (v projectView) argument(role string) *project.Argument {
 	return nil
 }
 
+// jsonText writes a value as it stands in the run's files: stable JSON, without HTML escapes.
 func jsonText(v any) string {
-	data, err := json.Marshal(v)
+	data, err := rundir.MarshalStable(v)
+	var line bytes.Buffer
+	if err == nil {
+		err = json.Compact(&line, data)
+	}
 	if err != nil {
 		return fmt.Sprint(v)
 	}
-	return string(data)
+	return line.String()
 }

@@ -210,3 +210,50 @@ func TestFailedJobAndAnotherLaunch(t *testing.T) {
 	}
 	wantStatus(t, f.walk(), contract.StatusSuccess)
 }
+
+// A request in plain words goes from suggestion to suggestion, each call sent as the answer before gave it, to a plan and,
+// once the user has said that the job may run, to success.
+func TestPlainRequestFollowingNextCalls(t *testing.T) {
+	f := newFixture(t)
+	call := contract.Call{}
+	handoff := contract.FromRequest("Train the model in this folder & tell me if the test accuracy is >= 0.8 <soon>\nor later")
+	call.Handoff = &handoff
+	var answer engine.Envelope
+	for n := range 6 {
+		var err error
+		if answer, err = f.try(call); err != nil {
+			t.Fatal(err)
+		}
+		next := answer.Run.NextCall
+		if next == nil || next.Tool != "trainer" {
+			break
+		}
+		if n == 5 {
+			t.Fatalf("no end in sight: %s", describe(answer))
+		}
+		amendment, _, err := contract.DecodeHandoff(next.Arguments["step_handoff"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		amendment.Inputs.Data.SplitHint = "random 0.7/0.15/0.15 seed 1"
+		two := 2
+		amendment.Inputs.Parameters.EpochsOrSteps = &two
+		call = contract.Call{RunID: answer.Run.RunID, Handoff: &amendment}
+	}
+	wantStatus(t, answer, contract.StatusPartial) // nobody said what is good enough
+	if answer.Run.PhaseStatus[contract.PhaseValidation] != contract.StateSuccess || answer.Needs[0].Field != "completion_criteria" {
+		t.Fatalf("%s", describe(answer))
+	}
+	checked := f.phase(6, answer.Run.RunID, map[string]any{"checks": []any{"test/accuracy >= 0.8"}})
+	wantStatus(t, checked, contract.StatusSuccess)
+}
+
+// A call that is sent on without its open values is refused at the value.
+func TestPlaceholdersAreRefused(t *testing.T) {
+	f := newFixture(t)
+	f.handoff.Inputs.Data.TrainSource = "<data.train_source>"
+	_, err := f.try(contract.Call{Handoff: &f.handoff})
+	if got := refusedWith(t, err, "placeholder_left"); got.Where.Field != "step_handoff.inputs.data.train_source" {
+		t.Errorf("placed at %q", got.Where.Field)
+	}
+}

@@ -45,6 +45,8 @@ type capture struct {
 	root     string // absolute folder of the project, "" when none is known
 	entry    string // entry point relative to root, slashes
 	scan     *project.Tree
+	// surroundings is a scan of the workspace for suggestions, made where no project is known.
+	surroundings *project.Tree
 }
 
 // Run does phase 0.
@@ -121,7 +123,7 @@ func (p acquisition) gate(out *engine.Outcome, c *capture, candidates []evidence
 	}
 	strategy := has("training.")
 	out.Check("strategy_constraint", strategy, "at least one strategy parameter is known")
-	if !strategy {
+	if !strategy && entry { // without a script there is nobody yet whose defaults could say it
 		out.Needs = append(out.Needs, engine.Need{Field: "training.epochs_or_steps", Why: "gate of phase 0: at least one core strategy parameter",
 			WhereToLook: []string{"the project's README or config", "ask the user"}, Candidates: []string{}})
 	}
@@ -134,36 +136,44 @@ func (p acquisition) gate(out *engine.Outcome, c *capture, candidates []evidence
 	}
 }
 
-// entryNeed says that no entry point is known, and which scripts of the workspace could be one.
-func (c *capture) entryNeed() engine.Need {
-	need := engine.Need{Field: "model.training_entrypoint", Why: "gate of phase 0: a training entry point or model code", WhereToLook: []string{}, Candidates: []string{}}
-	scan := c.scan
-	if scan == nil {
-		scan, _, _ = project.Scan(context.Background(), c.step.Run.Roots.Workspace(), project.Options{})
+// around is what the project says, or where no project is known what the workspace does.
+func (c *capture) around() *project.Tree {
+	if c.scan == nil && c.surroundings == nil {
+		// An error here only means that there is nothing to suggest.
+		c.surroundings, _, _ = project.Scan(context.Background(), c.step.Run.Roots.Workspace(), project.Options{})
 	}
-	if scan != nil {
-		for i, e := range scan.Entrypoints {
-			if i == 5 {
-				break
-			}
-			need.WhereToLook = append(need.WhereToLook, e.Path)
+	if c.scan != nil {
+		return c.scan
+	}
+	return c.surroundings
+}
+
+// entryNeed says that no entry point is known, and which scripts could be one.
+func (c *capture) entryNeed() engine.Need {
+	var scripts []string
+	if tree := c.around(); tree != nil {
+		for _, e := range tree.Entrypoints {
+			scripts = append(scripts, e.Path)
 		}
 	}
-	if len(need.WhereToLook) == 0 {
-		need.WhereToLook = append(need.WhereToLook, "no script in the workspace looks like one; ask the user")
-	}
-	return need
+	return suggest("model.training_entrypoint", "gate of phase 0: a training entry point or model code", scripts, "no script looks like one; ask the user")
 }
 
 func (c *capture) dataNeed() engine.Need {
-	need := engine.Need{Field: "data.train_source", Why: "gate of phase 0: minimal data", WhereToLook: []string{}, Candidates: []string{}}
-	if c.scan != nil {
-		need.WhereToLook = append(need.WhereToLook, c.scan.DataFiles[:min(5, len(c.scan.DataFiles))]...)
+	var files []string
+	if tree := c.around(); tree != nil {
+		files = tree.DataFiles
 	}
-	if len(need.WhereToLook) == 0 {
-		need.WhereToLook = append(need.WhereToLook, "no data file was found in the project; ask the user")
+	return suggest("data.train_source", "gate of phase 0: minimal data", files, "no data file was found; ask the user")
+}
+
+// suggest is a need with at most five places to look.
+func suggest(field, why string, places []string, none string) engine.Need {
+	places = slices.Clone(places[:min(5, len(places))])
+	if len(places) == 0 {
+		places = []string{none}
 	}
-	return need
+	return engine.Need{Field: field, Why: why, WhereToLook: places, Candidates: []string{}}
 }
 
 // amendCall is the call that supplies what a gate of handoff fields waits for: the run's own tool with an amendment whose
