@@ -255,7 +255,8 @@ func TestPlaceOfARun(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			k := newKitchen(t)
 			handoff := contract.StepHandoff{StepID: c.name, TaskContext: contract.TaskContext{RelevantArtifacts: c.artifacts, UserGoal: c.goal}, Inputs: contract.Inputs{Runtime: c.runtime}}
-			got, notes, err := k.engine.placeRun("ID", handoff)
+			got, err := k.engine.placeRun("ID", handoff)
+			notes := (&Run{Workdir: got.workdir, CodeSaveDir: got.codeSaveDir, Handoff: handoff, Roots: k.engine.Roots}).Contradiction()
 			var refused *finding.Refused
 			if errors.As(err, &refused) {
 				notes = refused.Findings

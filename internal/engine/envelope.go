@@ -33,10 +33,12 @@ type NextCall struct {
 	Arguments map[string]any `json:"arguments"`
 }
 
-// JobHandle names the job that a partial answer waits for.
+// JobHandle names the job that a partial answer waits for. Ended says that the job is over and only waits to be taken up
+// by the next call.
 type JobHandle struct {
 	JobID string `json:"job_id"`
 	State string `json:"state"`
+	Ended bool   `json:"ended,omitempty"`
 }
 
 // Need is one thing that a gate waits for: the field (a dotted path of the training request), why, the places where it

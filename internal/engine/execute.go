@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"time"
@@ -49,53 +51,75 @@ func (e *Engine) Walk(ctx context.Context, caller Caller, skill *Skill, call con
 		return Envelope{}, err
 	}
 	deadline := e.Now().Add(wait(call))
-	for {
+	for first := true; ; first = false {
 		state, err := run.standing(ctx)
 		if err != nil {
 			return Envelope{}, err
+		}
+		if first {
+			notes = merge(notes, changes(state.findings))
 		}
 		at := state.firstOpen()
 		if at > state.last {
 			return e.settled(ctx, run, state.last, state, append(notes, e.checkProjections(run, state)...))
 		}
 		caller.Progress(Progress{Phase: state.phases[at].Phase, Message: "phase " + state.phases[at].Phase, Done: float64(at), Total: float64(state.last + 1)})
-		step := &Step{Run: run, Caller: caller, Walking: true, Wait: max(0, deadline.Sub(e.Now())), Now: e.Now}
+		step := &Step{Run: run, Caller: caller, Wait: max(0, deadline.Sub(e.Now())), Now: e.Now}
 		after, found, err := e.execute(ctx, run, at, step)
 		if err != nil {
 			return Envelope{}, err
 		}
-		notes = merge(notes, state.findings)
 		if !after.passed(at) {
 			return e.settled(ctx, run, at, after, merge(notes, found))
 		}
 	}
 }
 
-// DefaultWait and MaxWait bound how long a call may wait for a job, in seconds (settled.md).
-const (
-	DefaultWait = 20
-	MaxWait     = 600
-)
+// changes turns what a walk finds changed at its start into notes of what it does about it: the phases run again in this
+// very call. What stays wrong shows again in the state after it.
+func changes(findings []finding.Finding) []finding.Finding {
+	var out []finding.Finding
+	for _, f := range findings {
+		if f.Code != "artifact_edited_by_hand" {
+			f.Severity, f.Remedy = finding.Note, "nothing to do: the phases that rest on it ran again in this call"
+		}
+		out = append(out, f)
+	}
+	return out
+}
 
+// wait is how long a call may wait for a job.
 func wait(call contract.Call) time.Duration {
-	seconds := DefaultWait
+	seconds := contract.DefaultWaitSeconds
 	if call.WaitSeconds != nil {
-		seconds = min(max(*call.WaitSeconds, 0), MaxWait)
+		seconds = min(max(*call.WaitSeconds, 0), contract.MaxWaitSeconds)
 	}
 	return time.Duration(seconds) * time.Second
 }
+
+// maxTries bounds how often a phase is run anew because its inputs changed under it.
+const maxTries = 5
 
 // execute runs a phase and commits what it made. It gives the state after that and what the answer should tell beside the
 // record.
 func (e *Engine) execute(ctx context.Context, run *Run, at int, step *Step) (standing, []finding.Finding, error) {
 	phase := run.Skill.Phases[at]
-	step.inputs = map[string]string{}
-	out, err := phase.Run(ctx, step)
-	if err != nil {
-		return standing{}, nil, fmt.Errorf("phase %s of %s: %w", phase.Name(), run.ID, err)
-	}
-	if !out.Running() {
-		if err := e.commit(ctx, run, phase.Name(), step, &out); err != nil {
+	var out Outcome
+	for again, tries := true, 0; again; tries++ {
+		if tries == maxTries {
+			return standing{}, nil, finding.Refuse(finding.Finding{Code: "run_changed_meanwhile", Severity: finding.Error, What: fmt.Sprintf("what %s reads changed each time it ran", phase.Name()),
+				Where: &finding.Where{Path: run.Workdir}, Expected: "files that rest while a phase reads them", Remedy: "find out who writes them, then make the same call again"})
+		}
+		step.inputs = map[string]string{}
+		var err error
+		if out, err = phase.Run(ctx, step); err != nil {
+			return standing{}, nil, fmt.Errorf("phase %s of %s: %w", phase.Name(), run.ID, err)
+		}
+		if out.Running() {
+			break
+		}
+		// Another server may have run the phase meanwhile: what it read is looked at anew, for as long as the caller waits.
+		if again, err = e.commit(ctx, run, phase.Name(), step, &out); err != nil {
 			return standing{}, nil, err
 		}
 	}
@@ -116,40 +140,42 @@ func (e *Engine) settled(ctx context.Context, run *Run, at int, state standing, 
 
 // commit writes the phase's artifacts and then its record, under the lock, after a look whether anything the phase read
 // has changed meanwhile. The record is last: a crash before it leaves the phase open, and running it again takes the
-// artifacts for its own.
-func (e *Engine) commit(ctx context.Context, run *Run, name string, step *Step, out *Outcome) error {
+// artifacts for its own. changed says that an input is not what the phase read: nothing is written then.
+func (e *Engine) commit(ctx context.Context, run *Run, name string, step *Step, out *Outcome) (changed bool, err error) {
 	unlock, err := rundir.Lock(ctx, run.File(".lock"))
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer unlock()
 	for path, sha := range step.inputs {
-		if now, _, err := rundir.HashFile(step.absolute(path)); err != nil || now != sha {
-			return finding.Refuse(finding.Finding{Code: "run_changed_meanwhile", Severity: finding.Error,
-				What: path + " changed while the phase was at work", Where: &finding.Where{Path: step.absolute(path)},
-				Expected: "the file as the phase read it", Remedy: "make the same call again"})
+		now, _, err := rundir.HashFile(step.absolute(path))
+		if absent := errors.Is(err, fs.ErrNotExist); absent != (sha == "") || !absent && (err != nil || now != sha) {
+			return true, nil
 		}
 	}
 	notes, err := run.Dir.WriteArtifacts(out.Files)
 	if err != nil {
-		return err
+		return false, err
 	}
 	notes = slices.DeleteFunc(notes, func(n finding.Finding) bool { return n.Severity == finding.Note })
 	record, err := e.record(run, name, step, out, notes)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := run.Dir.CommitRecord(record); err != nil {
-		return err
+		return false, err
 	}
 	if err := run.Dir.AppendEvent(rundir.Event{Time: record.FinishedAt, Phase: name, Event: record.Status, By: "trainwright"}); err != nil {
-		return err
+		return false, err
 	}
-	return e.project(ctx, run)
+	return false, e.project(ctx, run)
 }
 
 func (e *Engine) record(run *Run, name string, step *Step, out *Outcome, notes []finding.Finding) (rundir.Record, error) {
 	out.Findings = append(out.Findings, notes...)
+	if i := slices.IndexFunc(out.Findings, func(f finding.Finding) bool { return f.Severity == finding.Error }); out.Summary == "" && i >= 0 {
+		out.Summary = out.Findings[i].What
+	}
 	if finding.Has(notes, finding.Error) {
 		out.Gate.Passed = false
 	}
@@ -167,6 +193,7 @@ func (e *Engine) record(run *Run, name string, step *Step, out *Outcome, notes [
 	record := rundir.Record{Phase: name, Status: status, Attempt: run.Attempt, FinishedAt: e.Now().UTC(), Inputs: maps.Clone(step.inputs),
 		Outputs: map[string]string{}, Gate: out.Gate, Blockers: out.Blockers, Assumptions: out.Assumptions, Recall: out.Recall,
 		Findings: out.Findings, Answer: raw}
+	maps.DeleteFunc(record.Inputs, func(path, sha string) bool { return sha == "" || out.Files[path] != nil })
 	for file := range out.Files {
 		record.Outputs[file] = ""
 	}

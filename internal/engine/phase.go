@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -65,7 +67,8 @@ type Outcome struct {
 	Assumptions []string
 	Recall      *rundir.RecallUse
 	Summary     string
-	// Next overrides the next call that the engine would work out.
+	// Next overrides the next call that the engine would work out. One without a tool means that there is none: what is
+	// missing can't be supplied by a call.
 	Next *NextCall
 	// Job is set while a job of this phase is under way; nothing is committed then.
 	Job *JobHandle
@@ -112,8 +115,6 @@ type Step struct {
 	Caller Caller
 	// Section holds the call's own arguments for this phase; nil when there are none.
 	Section map[string]any
-	// Walking is true when the whole skill is walked in one call.
-	Walking bool
 	// Wait bounds how long the phase may wait for a job.
 	Wait   time.Duration
 	Now    func() time.Time
@@ -141,6 +142,17 @@ func (s *Step) Track(path string) (string, error) {
 	}
 	s.inputs[path] = sha
 	return sha, nil
+}
+
+// TrackOwn notes a file that the phase itself writes again, such as what the agent contributed so far: when another call
+// changes it meanwhile, or makes it, the phase is run anew on what is there then. It is no input of the record.
+func (s *Step) TrackOwn(name string) error {
+	sha, _, err := rundir.HashFile(s.Run.File(name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	s.inputs[name] = sha
+	return nil
 }
 
 // TrackAs notes an input whose hash is known already.

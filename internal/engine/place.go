@@ -16,15 +16,14 @@ type place struct{ workdir, codeSaveDir string }
 // placeRun applies the trainer_workdir rules of contracts.md, first that applies: inputs.runtime.trainer_workdir;
 // <code_save_dir>/.trainer_work/<run_id>/ where code_save_dir is given; inputs.runtime.workdir or a folder named in
 // relevant_artifacts or by the user; .onescience/trainer/<run_id>/. Without a code_save_dir it is <trainer_workdir>/code
-// (settled.md). A trainer_workdir outside a given code_save_dir is used, and the contradiction is a risk.
-func (e *Engine) placeRun(id string, handoff contract.StepHandoff) (place, []finding.Finding, error) {
+// (settled.md).
+func (e *Engine) placeRun(id string, handoff contract.StepHandoff) (place, error) {
 	runtime := handoff.Inputs.Runtime
 	var p place
-	var notes []finding.Finding
 	if runtime.CodeSaveDir != "" {
 		dir, err := e.Roots.Writable(runtime.CodeSaveDir)
 		if err != nil {
-			return p, nil, atField(err, "step_handoff.inputs.runtime.code_save_dir")
+			return p, atField(err, "step_handoff.inputs.runtime.code_save_dir")
 		}
 		p.codeSaveDir = dir
 	}
@@ -43,18 +42,26 @@ func (e *Engine) placeRun(id string, handoff contract.StepHandoff) (place, []fin
 	}
 	dir, err := e.Roots.Writable(given)
 	if err != nil {
-		return p, nil, atField(err, field)
+		return p, atField(err, field)
 	}
 	p.workdir = dir
 	if p.codeSaveDir == "" {
 		p.codeSaveDir = filepath.Join(dir, "code")
-	} else if runtime.TrainerWorkdir != "" && !inside(dir, p.codeSaveDir) {
-		notes = append(notes, finding.Finding{Code: "workdir_contradiction", Severity: finding.Warning,
-			What:     fmt.Sprintf("trainer_workdir %s lies outside code_save_dir %s", e.Roots.Rel(dir), e.Roots.Rel(p.codeSaveDir)),
-			Where:    &finding.Where{Field: field},
-			Expected: "a trainer_workdir inside code_save_dir", Remedy: "nothing to do when it is meant; trainer_workdir is used"})
 	}
-	return p, notes, nil
+	return p, nil
+}
+
+// Contradiction is the risk that the run's trainer_workdir lies outside the code_save_dir that was given: it is used, and
+// said.
+func (r *Run) Contradiction() []finding.Finding {
+	given := r.Handoff.Inputs.Runtime
+	if given.TrainerWorkdir == "" || given.CodeSaveDir == "" || inside(r.Workdir, r.CodeSaveDir) {
+		return nil
+	}
+	return []finding.Finding{{Code: "workdir_contradiction", Severity: finding.Warning,
+		What:     fmt.Sprintf("trainer_workdir %s lies outside code_save_dir %s", r.Roots.Rel(r.Workdir), r.Roots.Rel(r.CodeSaveDir)),
+		Where:    &finding.Where{Field: "step_handoff.inputs.runtime.trainer_workdir"},
+		Expected: "a trainer_workdir inside code_save_dir", Remedy: "nothing to do when it is meant; trainer_workdir is used"}}
 }
 
 // workdirWords is how a user names the folder in words: "trainer_workdir: runs/a" or "workdir=runs/a".

@@ -174,8 +174,12 @@ func (e *Engine) load(entry rundir.IndexEntry) (*Run, error) {
 	if run.Handoff, _, err = contract.DecodeHandoff(json.RawMessage(data)); err != nil {
 		return nil, err
 	}
-	if n := run.Handoff.Inputs.Attempt; n > 0 {
-		run.Attempt = n
+	run.Attempt = max(1, run.Handoff.Inputs.Attempt)
+	for _, phase := range skill.Phases {
+		// A record that can't be read is told by the run's standing.
+		if record, err := run.Dir.Record(phase.Name()); err == nil && record != nil {
+			run.Attempt = max(run.Attempt, record.Attempt)
+		}
 	}
 	return run, nil
 }
@@ -209,30 +213,28 @@ func (e *Engine) amend(ctx context.Context, run *Run, sent contract.StepHandoff)
 	if err != nil {
 		return nil, err
 	}
-	merged, added, conflicts, err := contract.Amend(run.Handoff, sent)
-	if err != nil {
-		return nil, err
-	}
-	if len(conflicts) > 0 {
-		refused := finding.Refuse()
-		for _, c := range conflicts {
-			refused.Findings = append(refused.Findings, finding.Finding{Code: "handoff_differs", Severity: finding.Error,
-				What:     fmt.Sprintf("%s of the run is %s, the handoff sent beside the run_id says %s", c.Field, short(c.Stored), short(c.Sent)),
-				Where:    &finding.Where{Field: "step_handoff." + c.Field},
-				Expected: "the run's own value, or a field that the run leaves open",
-				Remedy:   "leave the field out to go on with this run, or send the handoff without run_id to start another"})
-		}
-		return nil, refused
-	}
-	run.Attempt = max(1, merged.Inputs.Attempt)
-	if len(added) == 0 {
-		return notes, nil
-	}
 	unlock, err := rundir.Lock(ctx, run.File(".lock"))
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
+	// Under the lock the stored handoff is read again: another call may have amended it since the run was opened.
+	stored, err := e.load(run.Entry)
+	if err != nil {
+		return nil, err
+	}
+	*run = *stored
+	merged, added, conflicts, err := contract.Amend(run.Handoff, sent)
+	if err != nil {
+		return nil, err
+	}
+	if len(conflicts) > 0 {
+		return nil, differs(conflicts)
+	}
+	run.Attempt = max(run.Attempt, merged.Inputs.Attempt)
+	if len(added) == 0 {
+		return notes, nil
+	}
 	run.Handoff = merged
 	if err := writeHandoff(run.Dir, merged); err != nil {
 		return nil, err
@@ -240,6 +242,19 @@ func (e *Engine) amend(ctx context.Context, run *Run, sent contract.StepHandoff)
 	err = run.Dir.AppendEvent(rundir.Event{Time: e.Now(), Event: "handoff_amended", By: "agent", Detail: map[string]any{"added": added}})
 	return append(notes, finding.Finding{Code: "handoff_amended", Severity: finding.Note,
 		What: "taken into the run: " + strings.Join(added, ", "), Remedy: "phases that used the handoff run again"}), err
+}
+
+// differs refuses a handoff that says something else than the run, naming each field.
+func differs(conflicts []contract.Conflict) error {
+	refused := finding.Refuse()
+	for _, c := range conflicts {
+		refused.Findings = append(refused.Findings, finding.Finding{Code: "handoff_differs", Severity: finding.Error,
+			What:     fmt.Sprintf("%s of the run is %s, the handoff sent beside the run_id says %s", c.Field, short(c.Stored), short(c.Sent)),
+			Where:    &finding.Where{Field: "step_handoff." + c.Field},
+			Expected: "the run's own value, or a field that the run leaves open",
+			Remedy:   "leave the field out to go on with this run, or send the handoff without run_id to start another"})
+	}
+	return refused
 }
 
 func short(v any) string {
@@ -272,8 +287,8 @@ func (e *Engine) openByHandoff(ctx context.Context, skill *Skill, handoff contra
 	}
 	if known != nil {
 		run, err := e.load(*known)
-		if err == nil && handoff.Inputs.Attempt > 0 {
-			run.Attempt = handoff.Inputs.Attempt
+		if err == nil {
+			run.Attempt = max(run.Attempt, handoff.Inputs.Attempt)
 		}
 		return run, notes, err
 	}
@@ -286,7 +301,7 @@ func (e *Engine) openByHandoff(ctx context.Context, skill *Skill, handoff contra
 func (e *Engine) create(ctx context.Context, skill *Skill, handoff contract.StepHandoff, sha string) (*Run, []finding.Finding, error) {
 	now := e.Now()
 	id := fmt.Sprintf("r-%s-%s", now.UTC().Format("20060102"), strings.TrimPrefix(sha, "sha256:")[:8])
-	place, notes, err := e.placeRun(id, handoff)
+	place, err := e.placeRun(id, handoff)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -318,7 +333,7 @@ func (e *Engine) create(ctx context.Context, skill *Skill, handoff contract.Step
 		return nil, nil, err
 	}
 	run, err := e.load(entry)
-	return run, notes, err
+	return run, nil, err
 }
 
 // refusePlanted makes sure that a new run starts in a folder without artifacts. A crash between writing the handoff

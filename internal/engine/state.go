@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/trainwright/trainwright/internal/contract"
 	"github.com/trainwright/trainwright/internal/finding"
@@ -43,19 +44,32 @@ func (r *Run) standing(ctx context.Context) (standing, error) {
 	}
 	s.answers = make([]answer, len(names))
 	last := r.Skill.Last(r.Handoff)
+	perAttempt := false
 	for i, phase := range s.phases {
 		if phase.Phase == last {
 			s.last = i
+		}
+		live, isLive := r.Skill.Phases[i].(Live)
+		perAttempt = perAttempt || isLive
+		if perAttempt && phase.Record != nil && phase.Record.Attempt < r.Attempt && phase.Status != contract.StatePending {
+			// A new attempt runs the job, and all that judges it, anew; what was learned before it stays.
+			phase.Status, s.phases[i].Status = contract.StatePending, contract.StatePending
 		}
 		if phase.Record != nil && len(phase.Record.Answer) > 0 {
 			if err := json.Unmarshal(phase.Record.Answer, &s.answers[i]); err != nil {
 				return s, fmt.Errorf("read answer of %s: %w", phase.Phase, err)
 			}
 		}
-		if live, ok := r.Skill.Phases[i].(Live); ok && phase.Status == contract.StatePending {
+		if isLive && (phase.Status == contract.StatePending || phase.Status == contract.StateBlocked) {
 			if job := live.Job(ctx, r); job != nil {
 				s.job, s.jobPhase = job, phase.Phase
-				s.phases[i].Status = contract.StateRunning
+				if !job.Ended {
+					s.phases[i].Status = contract.StateRunning
+				}
+				s.answers[i] = answer{Summary: fmt.Sprintf("job %s is %s", job.JobID, job.State)}
+				if job.Ended {
+					s.answers[i].Next = &NextCall{Tool: r.Skill.Walker, Arguments: map[string]any{"run_id": r.ID}}
+				}
 			}
 		}
 	}
@@ -70,6 +84,17 @@ func (s standing) passed(i int) bool {
 		return p.Record != nil && p.Record.Gate.Passed
 	}
 	return false
+}
+
+// warnings are what the passed phases found and did not stop at.
+func (s standing) warnings() []finding.Finding {
+	var out []finding.Finding
+	for i, p := range s.phases {
+		if s.passed(i) {
+			out = append(out, slices.DeleteFunc(slices.Clone(p.Record.Findings), func(f finding.Finding) bool { return f.Severity == finding.Note })...)
+		}
+	}
+	return out
 }
 
 // firstOpen is the first phase that has not passed, or the number of phases.

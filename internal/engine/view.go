@@ -20,6 +20,9 @@ func (e *Engine) envelope(ctx context.Context, run *Run, at int, state standing,
 	if phase.Record != nil && phase.Status != contract.StatePending {
 		findings = merge(findings, phase.Record.Findings)
 	}
+	if at == state.last && state.passed(at) {
+		findings = merge(findings, state.warnings())
+	}
 	answer := Envelope{Needs: reply.Needs, Findings: findings, Run: RunView{RunID: run.ID, Attempt: run.Attempt, Phase: phase.Phase,
 		PhaseStatus: state.status(run.Handoff), Job: state.job}}
 	result := &answer.ExecutionResult
@@ -62,13 +65,20 @@ func stepStatus(state standing, at int) string {
 	case state.answers[at].Step != "":
 		return state.answers[at].Step
 	}
+	for _, earlier := range state.phases[:at+1] {
+		if earlier.Status == contract.StatePartial {
+			return contract.StatusPartial // a gap that is not fatal, such as data that is not there yet
+		}
+	}
 	return contract.StatusSuccess
 }
 
 // next is the call that goes on from here: the phase's own, the same phase again while its gate waits, the next phase,
 // or none when the step is over.
 func (e *Engine) next(run *Run, state standing, at int) *NextCall {
-	if own := state.answers[at].Next; own != nil {
+	if own := state.answers[at].Next; own != nil && own.Tool == "" {
+		return nil
+	} else if own != nil {
 		return own
 	}
 	id := map[string]any{"run_id": run.ID}
@@ -164,6 +174,9 @@ func (e *Engine) RunStatus(ctx context.Context, id string) (Envelope, error) {
 		return Envelope{}, err
 	}
 	at := min(state.firstOpen(), state.last)
+	if state.job != nil {
+		return e.envelope(ctx, run, slices.IndexFunc(state.phases, func(p rundir.PhaseState) bool { return p.Phase == state.jobPhase }), state, nil), nil
+	}
 	if state.phases[at].Status == contract.StatePending && at > 0 && !state.passed(at) {
 		// A pending phase has nothing to say yet: the answer is the last passed phase's, whose next call leads on.
 		at--

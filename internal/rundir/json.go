@@ -77,6 +77,10 @@ func HashBytes(data []byte) string {
 
 // HashFile reads a file as a stream and returns its sha256 and its size in bytes. A folder is an error.
 func HashFile(path string) (sha string, bytes int64, err error) {
+	// Opening a FIFO waits for a writer, for ever: only what is a file is opened.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return "", 0, fmt.Errorf("hash %s: not a regular file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return "", 0, fmt.Errorf("hash %s: %w", path, err)

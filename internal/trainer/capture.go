@@ -22,6 +22,9 @@ import (
 // maxFileSources bounds how many documents, configurations and dependency files of a project are captured one by one.
 const maxFileSources = 24
 
+// maxCodeFiles bounds the project files whose change starts another job.
+const maxCodeFiles = 1000
+
 // all captures everything that the handoff and the agent name. What can't be captured is a finding.
 func (c *capture) all(ctx context.Context, given AcquisitionInput) error {
 	run := c.step.Run
@@ -347,6 +350,13 @@ func (c *capture) projectView() projectView {
 	for path, id := range c.bySource {
 		view.Sources[path] = id
 	}
+	run := c.step.Run
+	for _, f := range c.scan.Files {
+		abs := filepath.Join(c.root, filepath.FromSlash(f.Path))
+		if f.Kind == project.KindPython && len(view.Code) < maxCodeFiles && !within(abs, run.CodeSaveDir) && !within(abs, run.Workdir) {
+			view.Code = append(view.Code, f.Path)
+		}
+	}
 	return view
 }
 
@@ -362,6 +372,17 @@ type projectView struct {
 	Dependencies []project.Dependency `json:"dependencies"`
 	Git          *project.Git         `json:"git"`
 	Sources      map[string]string    `json:"sources"`
+	// Code are the Python files of the project, which a job may import: a change of one is another job.
+	Code []string `json:"code"`
+}
+
+// codePaths are the project's Python files, absolute.
+func (v projectView) codePaths() []string {
+	out := make([]string, 0, len(v.Code))
+	for _, path := range v.Code {
+		out = append(out, filepath.Join(v.Root, filepath.FromSlash(path)))
+	}
+	return out
 }
 
 // script is the chosen entry point, or nil.

@@ -39,25 +39,38 @@ func (w *validationWork) findBest() {
 		return
 	}
 	var summary struct {
-		Best struct {
+		Status string `json:"status"`
+		Error  any    `json:"error"`
+		Best   struct {
 			Epoch *float64 `json:"epoch"`
 			Step  *int64   `json:"step"`
 		} `json:"best"`
 	}
-	if json.Unmarshal(data, &summary) == nil && (summary.Best.Epoch != nil || summary.Best.Step != nil) {
+	if err := json.Unmarshal(data, &summary); err != nil {
+		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "summary_malformed", Severity: finding.Warning, What: fmt.Sprintf("%s: %v", name, err), Where: &finding.Where{Path: w.abs(name)},
+			Expected: `{"status": "completed", "best": {"epoch": 3}}`, Remedy: "without it the last values of the log are reported"})
+		return
+	}
+	if summary.Status != "" && summary.Status != "completed" {
+		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "summary_contradicts", Severity: finding.Error,
+			What:  fmt.Sprintf("the job ended with exit status 0, but its summary.json says status %q%s", summary.Status, suffix(": ", text(summary.Error))),
+			Where: &finding.Where{Path: w.abs(name)}, Expected: "status completed", Remedy: "find out in the log how the training ended"})
+	}
+	if summary.Best.Epoch != nil || summary.Best.Step != nil {
 		w.best = bestEpoch{Epoch: summary.Best.Epoch, Step: summary.Best.Step, From: name}
 	}
 }
 
 // logged is the value of a series that counts: at the best checkpoint where the log has one there, else the last.
+// What a resumed job found in the log already is not its own.
 func (w *validationWork) logged(key metrics.Key) (metrics.Point, string, bool) {
 	if w.best.From != "" {
-		if p, ok := w.log.At(key, w.best.Step, w.best.Epoch); ok {
+		if p, ok := w.log.At(key, w.best.Step, w.best.Epoch); ok && p.Start >= w.oldBytes {
 			return p, "at the best checkpoint", true
 		}
 	}
 	p, ok := w.log.Last(key)
-	return p, "last", ok
+	return p, "last", ok && p.Start >= w.oldBytes
 }
 
 // recompute makes the claims: one for each logged series, and one for each metric that predictions allow to compute anew.
@@ -87,7 +100,9 @@ func (w *validationWork) listLoggedOnly() {
 		again := slices.ContainsFunc(w.claims, func(d evidence.Claim) bool {
 			return d.Split == c.Split && d.Metric == c.Metric && d.Level == evidence.Recomputed
 		})
-		if c.Level == evidence.Logged && !again {
+		if c.Level == evidence.Logged && !again && !slices.ContainsFunc(w.unchecked, func(u string) bool {
+			return strings.HasPrefix(u, metrics.Key{Split: c.Split, Name: c.Metric}.String()+":")
+		}) {
 			w.unchecked = append(w.unchecked, fmt.Sprintf("%s: logged only, no predictions to compute it from", metrics.Key{Split: c.Split, Name: c.Metric}))
 		}
 	}
@@ -110,6 +125,11 @@ func (w *validationWork) fromPredictions(name string) {
 	targets, err := w.targets(preds.Split)
 	if err != nil {
 		w.out.Findings = append(w.out.Findings, refusalOf(err)...)
+		return
+	}
+	if id := w.manifest.Schema.ID; strings.HasPrefix(id, "row-") && len(preds.Rows) > 0 && !strings.HasPrefix(preds.Rows[0].ID, "row-") {
+		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "id_column_unstated", Severity: finding.Error, What: fmt.Sprintf("%s names rows such as %q, but no id column is known: rows are numbered row-0, row-1, …", name, preds.Rows[0].ID),
+			Where: &finding.Where{Path: w.abs(name), Line: preds.Rows[0].Line}, Expected: "the id column of the data", Remedy: "phase_2_data_and_split with data.id, or domain_metadata.id in the handoff"})
 		return
 	}
 	if targets == nil {
@@ -215,7 +235,13 @@ func (w *validationWork) compare(key metrics.Key, value float64, from string) {
 }
 
 func (w *validationWork) criteriaTexts() []string {
-	return append(slices.Clone(w.plan.criteriaOf()), w.given.Checks...)
+	texts := slices.Clone(w.plan.criteriaOf())
+	for _, check := range w.given.Checks {
+		if !slices.Contains(texts, check) {
+			texts = append(texts, check)
+		}
+	}
+	return texts
 }
 
 // judge holds each criterion against the best evidence there is: a recomputed value, else a logged one.
@@ -313,7 +339,9 @@ func (w *validationWork) verdict() {
 		out.Step, out.Category = contract.StatusPartial, jobs.CategoryScientific
 		if open > 0 {
 			out.Needs = append(out.Needs, engine.Need{Field: "completion_criteria", Why: "a criterion can't be judged", WhereToLook: []string{reportFile}, Candidates: []string{}})
-			out.Next = w.askCriteria()
+			if len(w.given.Checks) == 0 {
+				out.Next = w.askCriteria()
+			}
 		}
 	case w.external:
 		out.Step = contract.StatusPartial
@@ -323,10 +351,13 @@ func (w *validationWork) verdict() {
 			Expected: "predictions by sample id to compute the metric anew", Remedy: "let the script leave outputs/predictions-<split>.jsonl"})
 	}
 	out.Summary = fmt.Sprintf("%d of %d criteria met", met, len(w.criteria))
+	if out.Status == contract.StateFailed {
+		out.Summary = "the evidence of the run does not hold"
+	}
 }
 
 func (w *validationWork) askCriteria() *engine.NextCall {
-	return &engine.NextCall{Tool: "phase_6_validation", Arguments: map[string]any{"run_id": w.step.Run.ID, "checks": []any{"<metric> >= <value>"}}}
+	return &engine.NextCall{Tool: "phase_6_validation", Arguments: map[string]any{"run_id": w.step.Run.ID, "checks": []any{"<criterion, such as test/rmse below 0.5>"}}}
 }
 
 // rel shows a path the way the report names files.

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type Passed struct {
 // command's first word is the interpreter. Outputs are globs relative to code_save_dir.
 type Codegen struct {
 	Entrypoint    string   `json:"entrypoint"`
+	Root          string   `json:"root"`
 	Native        bool     `json:"native"`
 	Python        string   `json:"python"`
 	PythonWhy     string   `json:"python_why"`
@@ -47,6 +49,7 @@ type commander struct {
 	facts     []evidence.Fact
 	manifest  contract.DataManifest
 	extra     map[string]any // arguments that the agent names itself
+	unused    map[string]any // those that no argument of the script has taken yet
 	passed    []Passed
 	outputs   []string
 	outDir    string
@@ -63,6 +66,7 @@ func (c *commander) build() {
 	if script == nil {
 		return
 	}
+	c.unused = maps.Clone(c.extra)
 	for i := range script.Arguments {
 		a := &script.Arguments[i]
 		if p, ok := c.value(a); ok {
@@ -79,17 +83,51 @@ func (c *commander) build() {
 				WhereToLook: []string{fmt.Sprintf("%s:%d", a.Place.Path, a.Place.Line)}, Candidates: []string{}})
 		}
 	}
+	c.passUnlisted()
 	c.checkParts()
 	c.checkParameters()
 }
 
-// value is what an argument gets, when anything is known for it.
+// passUnlisted passes arguments that the agent names and that reading the script did not find, such as those it declares
+// in a loop; --help tells later whether it takes them. One that is named like a place gets trainwright's own value.
+func (c *commander) passUnlisted() {
+	for _, name := range slices.Sorted(maps.Keys(c.unused)) {
+		if !strings.HasPrefix(name, "-") {
+			c.findings = append(c.findings, finding.Finding{Code: "argument_unknown_to_script", Severity: finding.Error, What: fmt.Sprintf("%s has no argument %q", c.view.Entry, name),
+				Where: &finding.Where{Field: "arguments." + name}, Expected: "an argument of the script, with its dashes", Remedy: "correct the name"})
+			continue
+		}
+		a := &project.Argument{Name: name, Dest: strings.TrimLeft(name, "-"), Role: project.RoleOf(name)}
+		if p, ok := c.value(a); ok {
+			p.Name = name
+			c.passed = append(c.passed, p)
+		}
+	}
+}
+
+// value is what an argument gets, when anything is known for it. What the agent names itself comes last: it fills what
+// is open, and never replaces data, folders or settled values.
 func (c *commander) value(a *project.Argument) (Passed, bool) {
+	p, known := c.settledValue(a)
 	for _, key := range []string{a.Name, a.Dest, strings.TrimLeft(a.Name, "-")} {
-		if v, ok := c.extra[key]; ok {
+		v, given := c.extra[key]
+		if !given {
+			continue
+		}
+		delete(c.unused, key)
+		if known && !sameNumber(v, p.Value) {
+			c.findings = append(c.findings, finding.Finding{Code: "argument_settled", Severity: finding.Error, What: fmt.Sprintf("%s is %s by %s; the call says %s", a.Name, show(p.Value), p.Field, show(v)),
+				Where: &finding.Where{Field: "arguments." + a.Name}, Expected: "values for arguments that nothing else sets", Remedy: "leave it out; settle the value in its own phase"})
+		}
+		if !known {
 			return Passed{Value: v, Field: "arguments." + a.Name, Status: evidence.Assumption}, true
 		}
 	}
+	return p, known
+}
+
+// settledValue is what the data manifest, the run's folders, the plan or a fact give an argument.
+func (c *commander) settledValue(a *project.Argument) (Passed, bool) {
 	if p, ok := c.placeValue(a); ok {
 		return p, true
 	}
@@ -198,13 +236,13 @@ func (c *commander) fromRun(path string) string {
 func (c *commander) checkParts() {
 	for _, part := range []string{"train", "val", "test"} {
 		role := "data." + part + "_source"
-		if c.part(part) == "" || c.view.argument(role) != nil || c.view.argument("data.dir") != nil || (part == "train" && c.view.argument("data.source") != nil) {
+		if c.part(part) == "" || c.view.argument(role) != nil || c.carries(role) || c.view.argument("data.dir") != nil || (part == "train" && c.view.argument("data.source") != nil) {
 			continue
 		}
 		// Without the part the script would judge itself on rows it has trained on, or not at all.
 		c.changes = append(c.changes, fmt.Sprintf("%s must take the %s part as a file of its own (an argument such as --%s-data)", c.view.Entry, part, part))
-		c.findings = append(c.findings, finding.Finding{Code: "part_not_taken", Severity: finding.Error, What: fmt.Sprintf("%s has no argument for the %s part", c.view.Entry, part),
-			Where: &finding.Where{Path: c.view.path()}, Expected: "an argument such as --" + part + "-data", Remedy: "hand coder_task_description.md to the coder, or let the script split its file itself"})
+		c.findings = append(c.findings, finding.Finding{Code: "part_not_taken", Severity: finding.Error, What: fmt.Sprintf("no argument for the %s part was found in the text of %s", part, c.view.Entry),
+			Where: &finding.Where{Path: c.view.path()}, Expected: "an argument such as --" + part + "-data", Remedy: "name it under arguments of phase_4_codegen where the script has one all the same; else hand coder_task_description.md to the coder"})
 	}
 }
 

@@ -130,6 +130,13 @@ func (c *commander) writeOverride() ([]string, error) {
 		return nil, err
 	}
 	var written []string
+	targets := []string{filepath.Join(c.run.CodeSaveDir, overrideFile)}
+	if name != "" {
+		targets = append(targets, filepath.Join(c.run.CodeSaveDir, filepath.FromSlash(name)))
+	}
+	if err := own(c.run, targets...); err != nil {
+		return nil, err
+	}
 	record := overrideRecord{Entrypoint: c.view.path(), Arguments: map[string]any{}, Config: changed, Base: name}
 	if name != "" {
 		path := filepath.Join(c.run.CodeSaveDir, filepath.FromSlash(name))

@@ -59,7 +59,7 @@ func (w *dataWork) manifest() (contract.DataManifest, error) {
 		m.TrainSource = ""
 	}
 	m.Schema = contract.DataSchema{ID: w.sample.ID, Features: w.sample.Features, Target: contract.TargetColumn{Name: w.sample.Target.Name, Type: w.sample.Target.Type, Unit: w.sample.Target.Unit}}
-	if w.profile != nil && w.written {
+	if w.profile != nil && (w.written || w.ownSplit) {
 		f := w.profile.Files[0]
 		m.Files = append(m.Files, contract.DataFile{Path: run.Rel(w.first()), SHA256: f.SHA256, Bytes: f.Bytes, Rows: &w.profile.Coverage.Rows})
 	}
@@ -108,8 +108,11 @@ func (w *dataWork) said(word string) string {
 }
 
 func (w *dataWork) summary() string {
-	if w.profile == nil {
+	if w.profile == nil && (len(w.missing) > 0 || w.first() == "") {
 		return "the data is not there yet"
+	}
+	if w.profile == nil {
+		return "the data could not be read"
 	}
 	text := fmt.Sprintf("%d rows, %d columns read", w.profile.Coverage.RowsRead, len(w.profile.Order))
 	if w.split == nil {

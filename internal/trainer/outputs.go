@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trainwright/trainwright/internal/contract"
 	"github.com/trainwright/trainwright/internal/engine"
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/jobs"
@@ -34,49 +35,56 @@ type Output struct {
 func inventory(run *engine.Run, made Codegen) ([]rundir.Entry, []finding.Finding, error) {
 	var all []rundir.Entry
 	var findings []finding.Finding
+	seen := map[string]bool{}
 	roots := []string{run.CodeSaveDir}
-	if root := filepath.Dir(made.Entrypoint); !within(root, run.CodeSaveDir) {
-		roots = append(roots, root)
+	if made.Native {
+		roots = append(roots, made.Root)
 	}
 	for _, root := range roots {
 		entries, found, err := rundir.Tree(root, rundir.TreeOptions{})
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
 		if err != nil {
 			return nil, nil, err
 		}
 		findings = append(findings, found...)
 		for _, e := range entries {
 			e.Path = filepath.Join(root, filepath.FromSlash(e.Path))
-			if isKnowledge(run, e.Path) || within(e.Path, filepath.Join(run.CodeSaveDir, "logs")) || slices.ContainsFunc(all, func(x rundir.Entry) bool { return x.Path == e.Path }) {
+			if seen[e.Path] || isKnowledge(run, e.Path) || within(e.Path, filepath.Join(run.CodeSaveDir, "logs")) || filepath.Base(e.Path) == launchLock {
 				continue
 			}
+			seen[e.Path] = true
 			all = append(all, e)
 		}
 	}
 	return all, findings, nil
 }
 
-// isKnowledge says whether a path is part of trainer_workdir and not of code_save_dir, whichever of the two holds the other.
+// knowledgeFolders are what a run keeps of its own in its trainer_workdir.
+var knowledgeFolders = []string{"phases", "jobs", "answers", "split", "sources"}
+
+// isKnowledge says whether a path is a run's bookkeeping and no output of a job: any .trainer_work folder, and what lies in
+// trainer_workdir beside code_save_dir. Where the two are one folder, it is the run's own folders and the files beside them.
 func isKnowledge(run *engine.Run, path string) bool {
-	if within(run.Workdir, run.CodeSaveDir) {
-		return within(path, run.Workdir)
+	rel, err := filepath.Rel(run.Workdir, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return slices.Contains(strings.Split(filepath.ToSlash(path), "/"), ".trainer_work")
 	}
-	return within(path, run.Workdir) && !within(path, run.CodeSaveDir)
+	first, _, nested := strings.Cut(filepath.ToSlash(rel), "/")
+	if run.Workdir == run.CodeSaveDir {
+		return !nested || slices.Contains(knowledgeFolders, first)
+	}
+	return within(run.Workdir, run.CodeSaveDir) || !within(path, run.CodeSaveDir)
 }
 
 // clearOutputs makes sure that nothing the job is expected to write exists yet. What an earlier job of this run left is
-// moved into that job's folder; anything else is in the way, and the job is not started.
+// moved into that job's folder, changed or not; anything else is in the way, and the job is not started. A handoff that
+// resumes goes on with the checkpoints and metrics that are there.
 func (w *launchWork) clearOutputs() (bool, error) {
 	run := w.step.Run
-	if run.Handoff.Inputs.Checkpoint.ResumeCheckpoint != "" {
-		return true, nil // the handoff resumes from what is there
-	}
 	ours, err := earlierOutputs(run)
 	if err != nil {
 		return false, err
 	}
+	resumes := run.Handoff.Inputs.Checkpoint.ResumeCheckpoint != ""
 	var inTheWay []string
 	for _, pattern := range append(slices.Clone(w.made.Outputs), "outputs/*", "checkpoints/*") {
 		matches, err := filepath.Glob(filepath.Join(run.CodeSaveDir, filepath.FromSlash(pattern)))
@@ -87,6 +95,9 @@ func (w *launchWork) clearOutputs() (bool, error) {
 	}
 	slices.Sort(inTheWay)
 	for _, path := range slices.Compact(inTheWay) {
+		if resumes && (within(path, filepath.Join(run.CodeSaveDir, "checkpoints")) || filepath.Base(path) == "metrics.jsonl") {
+			continue
+		}
 		if job := ours[path]; job != "" {
 			if err := setAside(run, job, path); err != nil {
 				return false, err
@@ -108,7 +119,7 @@ func (w *launchWork) clearOutputs() (bool, error) {
 	return true, nil
 }
 
-// earlierOutputs maps the outputs of the run's earlier jobs, as long as they are unchanged, to the job's folder.
+// earlierOutputs maps the outputs of the run's earlier jobs, and the folders that hold them, to the job's folder.
 func earlierOutputs(run *engine.Run) (map[string]string, error) {
 	ours := map[string]string{}
 	entries, _ := jobs.List([]string{run.File("jobs")})
@@ -118,15 +129,50 @@ func earlierOutputs(run *engine.Run) (map[string]string, error) {
 			return nil, err
 		}
 		for _, o := range outputs {
-			path := filepath.Join(run.CodeSaveDir, filepath.FromSlash(o.Path))
-			if sha, _, err := rundir.HashFile(path); err == nil && sha == o.SHA256 {
-				for p := path; within(p, run.CodeSaveDir) && p != run.CodeSaveDir; p = filepath.Dir(p) {
-					ours[p] = e.Folder
-				}
+			for p := filepath.Join(run.CodeSaveDir, filepath.FromSlash(o.Path)); within(p, run.CodeSaveDir) && p != run.CodeSaveDir; p = filepath.Dir(p) {
+				ours[p] = e.Folder
 			}
 		}
 	}
 	return ours, nil
+}
+
+// intact says whether a file is as the job left it. A file too large to be hashed is compared by size and time.
+func intact(path string, o Output) bool {
+	if o.SHA256 == "" {
+		info, err := os.Lstat(path)
+		return err == nil && info.Mode().IsRegular() && info.Size() == o.Bytes && info.ModTime().Equal(o.ModTime)
+	}
+	sha, _, err := rundir.HashFile(path)
+	return err == nil && sha == o.SHA256
+}
+
+// tamperedFile marks a job whose own records were changed: what they say now is no evidence, then or later.
+const tamperedFile = "tampered.json"
+
+// tampered tells whether the job's own records were changed after phase 5 had committed them.
+func (w *launchWork) tampered(folder string) (*finding.Finding, error) {
+	var known finding.Finding
+	if err := rundir.ReadJSON(filepath.Join(folder, tamperedFile), &known); err == nil {
+		return &known, nil
+	}
+	record, err := w.step.Run.Dir.Record(contract.PhaseExecution)
+	if err != nil || record == nil {
+		return nil, nil // the run's standing tells of a record that can't be read
+	}
+	for _, name := range []string{outputsFile, jobs.ExitFile} {
+		path := filepath.Join(folder, name)
+		want := record.Outputs[w.step.Run.Rel(path)]
+		if want == "" {
+			continue
+		}
+		if sha, _, err := rundir.HashFile(path); err != nil || sha != want {
+			f := finding.Finding{Code: "artifact_edited", Severity: finding.Error, What: name + " of the job is not what was recorded when it ended", Where: &finding.Where{Path: path},
+				Expected: "the record as it was", Remedy: "run the job again: phase_5_execution with launch"}
+			return &f, rundir.WriteJSON(filepath.Join(folder, tamperedFile), f)
+		}
+	}
+	return nil, nil
 }
 
 func setAside(run *engine.Run, folder, path string) error {

@@ -79,6 +79,7 @@ func (p acquisition) Run(ctx context.Context, step *engine.Step) (engine.Outcome
 	if err := c.all(ctx, given); err != nil {
 		return out, err
 	}
+	c.findings = append(c.findings, step.Run.Contradiction()...)
 	for _, m := range recalled.file.Result.MatchedResources {
 		if err := c.add(evidence.CaptureInput{Kind: evidence.KindText, Ref: m.Path, Text: m.Content, Note: "recalled: " + m.WhyMatched}, ""); err != nil {
 			return out, err
@@ -129,7 +130,7 @@ func (p acquisition) gate(out *engine.Outcome, c *capture, candidates []evidence
 	}
 	out.Decide()
 	if !out.Gate.Passed {
-		out.Next = amendCall(c.step.Run, out.Needs, c)
+		out.Next = amendCall(c.step.Run, out.Needs)
 		for _, n := range out.Needs {
 			out.Blockers = append(out.Blockers, n.Field)
 		}
@@ -176,38 +177,31 @@ func suggest(field, why string, places []string, none string) engine.Need {
 	return engine.Need{Field: field, Why: why, WhereToLook: places, Candidates: []string{}}
 }
 
-// amendCall is the call that supplies what a gate of handoff fields waits for: the run's own tool with an amendment whose
-// values the agent fills in.
-func amendCall(run *engine.Run, needs []engine.Need, c *capture) *engine.NextCall {
-	inputs := map[string]any{}
+// amendCall is the call that supplies what a gate of handoff fields waits for: an amendment of the run. Where the run's
+// handoff has a value that is wrong, no amendment can change it, and the call is the corrected handoff: a run of its own.
+func amendCall(run *engine.Run, needs []engine.Need) *engine.NextCall {
+	var amendment, wrong contract.StepHandoff
 	for _, n := range needs {
-		section, key, ok := strings.Cut(n.Field, ".")
-		if !ok || section == "task" {
-			continue
-		}
-		if section == "training" {
-			section = "parameters"
-		}
-		part, _ := inputs[section].(map[string]any)
-		if part == nil {
-			part = map[string]any{}
-			inputs[section] = part
-		}
-		part[key] = "<" + n.Field + ">"
+		value := "<" + n.Field + ">"
 		if len(n.WhereToLook) == 1 && !strings.Contains(n.WhereToLook[0], " ") {
-			part[key] = n.WhereToLook[0]
+			value = n.WhereToLook[0]
+		}
+		switch n.Field {
+		case "model.training_entrypoint":
+			amendment.Inputs.Model.TrainingEntrypoint, wrong.Inputs.Model.TrainingEntrypoint = value, run.Handoff.Inputs.Model.TrainingEntrypoint
+		case "data.train_source":
+			amendment.Inputs.Data.TrainSource = value
+		case "task.objective":
+			amendment.StepGoal = "<what the step must reach>"
 		}
 	}
-	handoff := map[string]any{}
-	if len(inputs) > 0 {
-		handoff["inputs"] = inputs
-	}
-	if slices.ContainsFunc(needs, func(n engine.Need) bool { return n.Field == "task.objective" }) {
-		handoff["step_goal"] = "<what the step must reach>"
-	}
-	arguments := map[string]any{"run_id": run.ID}
-	if len(handoff) > 0 {
-		arguments["step_handoff"] = handoff
+	arguments := map[string]any{"run_id": run.ID, "step_handoff": amendment}
+	if wrong.Inputs.Model.TrainingEntrypoint != "" {
+		corrected := run.Handoff
+		corrected.Inputs.Model.TrainingEntrypoint = amendment.Inputs.Model.TrainingEntrypoint
+		arguments = map[string]any{"step_handoff": corrected}
+	} else if slices.ContainsFunc(needs, func(n engine.Need) bool { return n.Field == "training.epochs_or_steps" }) {
+		arguments["step_handoff"] = map[string]any{"inputs": map[string]any{"parameters": map[string]any{"epochs_or_steps": "<epochs>"}}}
 	}
 	return &engine.NextCall{Tool: run.Skill.Walker, Arguments: arguments}
 }

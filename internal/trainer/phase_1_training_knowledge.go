@@ -35,6 +35,21 @@ type Resolve struct {
 	Why   string `json:"why,omitempty"`
 }
 
+// knowledgeAnswers is what phase 1 keeps of the agent's contributions. What was accepted or settled on is kept by what it
+// says, not by its id: ids are given anew when the candidates change.
+type knowledgeAnswers struct {
+	Facts []FactInput `json:"facts,omitempty"`
+	Kept  []keptFact  `json:"kept,omitempty"`
+}
+
+// keptFact is a fact that a call settled on.
+type keptFact struct {
+	Field  string `json:"field"`
+	Value  any    `json:"value"`
+	Source string `json:"source"`
+	Why    string `json:"why,omitempty"`
+}
+
 // knowledge is phase 1: candidates and the agent's facts become facts.json, every quote verified, one fact in force for
 // each field, the checkpoint's role named.
 type knowledge struct{ t *Trainer }
@@ -56,7 +71,8 @@ func (p knowledge) Run(ctx context.Context, step *engine.Step) (engine.Outcome, 
 	if _, err := step.Track(contract.FileStepHandoff); err != nil {
 		return out, err
 	}
-	var given, fresh KnowledgeInput
+	var given knowledgeAnswers
+	var fresh KnowledgeInput
 	if err := stored(step, p.Name(), &given); err != nil {
 		return out, err
 	}
@@ -66,9 +82,9 @@ func (p knowledge) Run(ctx context.Context, step *engine.Step) (engine.Outcome, 
 	step.Say(p.Name(), "verifying %d candidate facts", len(candidates))
 	ledger := newLedger(step.Run.Workdir, sources)
 	ledger.addAll(candidates)
-	given = ledger.contribute(given, KnowledgeInput{Accept: fresh.Accept, Facts: fresh.Facts, Resolve: fresh.Resolve})
+	given = ledger.contribute(given, fresh)
 	ledger.addRole(step.Run.Handoff, view)
-	ledger.settle(given)
+	ledger.settle()
 	out.Findings = append(out.Findings, ledger.findings...)
 	p.gate(&out, step, ledger, view)
 	recalled, err := p.t.recallFor(ctx, step, p.Name(), "principle and config", ledger.facts, sources)
@@ -109,7 +125,21 @@ func (p knowledge) gate(out *engine.Outcome, step *engine.Step, l *ledger, view 
 	clue := len(h.CompletionCriteria) > 0 || view.argument("data.val_source") != nil || view.argument("split.fractions") != nil || view.argument("output.metrics") != nil || h.Inputs.Data.SplitHint != ""
 	need(clue, "validation_clue", "completion_criteria", "how success is told", "ask the user")
 	out.Decide()
-	if len(out.Needs) > 0 {
+	switch {
+	case len(out.Needs) == 0:
+	case slices.ContainsFunc(out.Needs, func(n engine.Need) bool { return n.Field == "completion_criteria" || n.Field == "task.objective" }):
+		// These stand in the handoff and nowhere else.
+		handoff := map[string]any{}
+		for _, n := range out.Needs {
+			switch n.Field {
+			case "completion_criteria":
+				handoff["completion_criteria"] = []any{"<metric and bound, such as test/rmse below 0.5>"}
+			case "task.objective":
+				handoff["step_goal"] = "<what the step must reach>"
+			}
+		}
+		out.Next = &engine.NextCall{Tool: step.Run.Skill.Walker, Arguments: map[string]any{"run_id": step.Run.ID, "step_handoff": handoff}}
+	default:
 		out.Next = factCall(step.Run, p.Tool(), out.Needs)
 	}
 }
@@ -179,8 +209,8 @@ func (l *ledger) add(fact evidence.Fact) bool {
 
 // contribute takes the agent's facts, acceptances and resolutions, old ones first, and returns what was good: a fact that
 // was refused is not kept, so that it does not come back.
-func (l *ledger) contribute(old, fresh KnowledgeInput) KnowledgeInput {
-	var good KnowledgeInput
+func (l *ledger) contribute(old knowledgeAnswers, fresh KnowledgeInput) knowledgeAnswers {
+	var good knowledgeAnswers
 	for _, in := range append(slices.Clone(old.Facts), fresh.Facts...) {
 		if slices.ContainsFunc(good.Facts, func(f FactInput) bool { return jsonText(f) == jsonText(in) }) {
 			continue
@@ -193,21 +223,29 @@ func (l *ledger) contribute(old, fresh KnowledgeInput) KnowledgeInput {
 			good.Facts = append(good.Facts, in)
 		}
 	}
-	for _, id := range append(slices.Clone(old.Accept), fresh.Accept...) {
-		if f := l.byID(id); f != nil && !slices.Contains(good.Accept, id) {
-			good.Accept = append(good.Accept, id)
-			l.keep[f.Field] = id
-		} else if f == nil {
-			l.unknown(id, "accept")
+	for _, kept := range old.Kept {
+		i := slices.IndexFunc(l.facts, func(f evidence.Fact) bool {
+			return f.Field == kept.Field && sameValue(f.Value, kept.Value) && f.Source == kept.Source
+		})
+		if i >= 0 { // else what it was settled on is said nowhere any more
+			l.keep[kept.Field] = l.facts[i].ID
+			good.Kept = append(good.Kept, kept)
 		}
 	}
-	for _, r := range append(slices.Clone(old.Resolve), fresh.Resolve...) {
-		if f := l.byID(r.Keep); f != nil && f.Field == canonicalField(r.Field) {
-			good.Resolve = append(good.Resolve, r)
-			l.keep[f.Field] = r.Keep
-		} else {
-			l.unknown(r.Keep, "resolve")
+	settle := func(id, field, why, where string) {
+		f := l.byID(id)
+		if f == nil || field != "" && f.Field != canonicalField(field) {
+			l.unknown(id, where)
+			return
 		}
+		l.keep[f.Field] = id
+		good.Kept = append(slices.DeleteFunc(good.Kept, func(k keptFact) bool { return k.Field == f.Field }), keptFact{Field: f.Field, Value: f.Value, Source: f.Source, Why: why})
+	}
+	for _, id := range fresh.Accept {
+		settle(id, "", "", "accept")
+	}
+	for _, r := range fresh.Resolve {
+		settle(r.Keep, r.Field, r.Why, "resolve")
 	}
 	return good
 }
@@ -243,7 +281,7 @@ func (l *ledger) byID(id string) *evidence.Fact {
 
 // settle decides for each field which fact is in force: what a call settled on, else the weightiest; the others stay as
 // recorded conflicts where they say something else.
-func (l *ledger) settle(_ KnowledgeInput) {
+func (l *ledger) settle() {
 	byField := map[string][]int{}
 	for i, f := range l.facts {
 		byField[f.Field] = append(byField[f.Field], i)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/trainwright/trainwright/internal/contract"
 	"github.com/trainwright/trainwright/internal/dataset"
@@ -282,6 +283,10 @@ func (w *dataWork) makeParts(ctx context.Context, id, target string) error {
 			}
 		}
 	} else {
+		if err := own(run, partTargets(run, w.first(), split)...); err != nil {
+			w.out.Findings = append(w.out.Findings, refusalOf(err)...)
+			return notRefused(err)
+		}
 		parts, found, err := dataset.WriteParts(ctx, w.first(), split, run.Workdir, filepath.Join(run.CodeSaveDir, "data"), dataset.WriteOptions{})
 		w.out.Findings = append(w.out.Findings, found...)
 		if err != nil {
@@ -294,6 +299,10 @@ func (w *dataWork) makeParts(ctx context.Context, id, target string) error {
 	if !w.written {
 		return nil
 	}
+	if f := w.profile.Format; f.BOM || f.Delimiter != "," {
+		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "csv_dialect", Severity: finding.Warning, What: fmt.Sprintf("the parts keep the file's form: delimiter %q, byte order mark %t", f.Delimiter, f.BOM),
+			Where: &finding.Where{Path: w.first()}, Expected: "a script that reads this form", Remedy: "if the script misses a column, convert the file to plain comma-separated UTF-8"})
+	}
 	// The files that the script will read are looked at themselves, not the plan they were written from.
 	w.step.Say(contract.PhaseDataAndSplit, "checking %d parts for overlap", len(w.parts))
 	leaks, found, err := dataset.CheckParts(ctx, w.parts, id, target)
@@ -303,6 +312,20 @@ func (w *dataWork) makeParts(ctx context.Context, id, target string) error {
 	}
 	w.out.Findings, w.leaks = append(w.out.Findings, found...), leaks
 	return nil
+}
+
+// partTargets are the files that the parts are written to.
+func partTargets(run *engine.Run, source string, split *dataset.Split) []string {
+	extension := ".csv"
+	if strings.EqualFold(filepath.Ext(source), ".tsv") {
+		extension = ".tsv"
+	}
+	var out []string
+	for name := range split.Parts {
+		out = append(out, filepath.Join(run.CodeSaveDir, "data", name+extension))
+	}
+	slices.Sort(out)
+	return out
 }
 
 // gate 2: a sample contract resolved against the file and no empty part, where the intent runs the job; data that is
@@ -364,7 +387,7 @@ func (w *dataWork) dataCall(tool string) *engine.NextCall {
 		case "data.target":
 			data["target"] = "<column>"
 		case "data.split":
-			data["split"] = map[string]any{"strategy": "random", "fractions": map[string]any{"train": 0.7, "val": 0.15, "test": 0.15}, "seed": 17}
+			data["split"] = map[string]any{"strategy": "<random, stratified or predefined>", "fractions": map[string]any{"train": "<fraction>", "val": "<fraction>", "test": "<fraction>"}, "seed": "<seed>"}
 		}
 	}
 	arguments := map[string]any{"run_id": w.step.Run.ID}

@@ -3,7 +3,6 @@ package trainer
 import (
 	"context"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -66,7 +65,7 @@ func (p codegen) Run(ctx context.Context, step *engine.Step) (engine.Outcome, er
 		p.askForCode(&out, step, c, given)
 		return out, keepAnswers(&out, step, p.Name(), given)
 	}
-	if native && step.Run.Handoff.Inputs.Runtime.ExecutionIntent != contract.IntentPlanOnly {
+	if native {
 		if _, err := step.Track(c.view.path()); err != nil {
 			return out, err
 		}
@@ -75,7 +74,9 @@ func (p codegen) Run(ctx context.Context, step *engine.Step) (engine.Outcome, er
 	c.build()
 	overrides, err := c.writeOverride()
 	if err != nil {
-		return out, err
+		out.Findings = append(out.Findings, refusalOf(err)...)
+		out.Decide()
+		return out, notRefused(err)
 	}
 	out.Outputs = append(written, overrides...)
 	out.Findings = append(out.Findings, c.findings...)
@@ -116,13 +117,19 @@ func (p codegen) land(ctx context.Context, step *engine.Step, out *engine.Outcom
 				Where: &finding.Where{Field: field}, Expected: "code and configuration", Remedy: "leave it out"})
 			continue
 		}
+		if first, _, nested := strings.Cut(filepath.ToSlash(filepath.Clean(file.Path)), "/"); nested && slices.Contains(reservedFolders, first) {
+			out.Findings = append(out.Findings, finding.Finding{Code: "path_reserved", Severity: finding.Error, What: first + "/ of code_save_dir is written by trainwright and the job",
+				Where: &finding.Where{Field: field}, Expected: "code elsewhere in code_save_dir", Remedy: "send it again under another path"})
+			continue
+		}
 		abs, err := run.Roots.Writable(filepath.Join(run.CodeSaveDir, filepath.FromSlash(file.Path)))
 		if err != nil {
 			out.Findings = append(out.Findings, refusalOf(err)...)
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(abs), 0o755); err != nil {
-			return nil, err
+		if err := own(run, abs); err != nil {
+			out.Findings = append(out.Findings, refusalOf(err)...)
+			continue
 		}
 		if err := rundir.WriteFile(abs, []byte(file.Content)); err != nil {
 			return nil, err
@@ -149,6 +156,9 @@ func (p codegen) land(ctx context.Context, step *engine.Step, out *engine.Outcom
 	return written, nil
 }
 
+// reservedFolders of code_save_dir hold what trainwright and the job write.
+var reservedFolders = []string{"data", "config", "outputs", "checkpoints", "logs"}
+
 // evidenceName says whether a path is one that only a run may write (contracts.md, phase 4).
 func evidenceName(name string) bool {
 	base := path.Base(filepath.ToSlash(name))
@@ -174,7 +184,7 @@ func (p codegen) askForCode(out *engine.Outcome, step *engine.Step, c *commander
 
 // check finds the interpreter, compiles the script and, where the job will run, compares the arguments with --help.
 func (p codegen) check(ctx context.Context, step *engine.Step, out *engine.Outcome, c *commander, native bool, written []string) (Codegen, error) {
-	made := Codegen{Entrypoint: c.view.path(), Native: native, Arguments: append(append([]Passed{}, c.passed...), c.positions...), Override: overrideFile, Outputs: expected(step.Run.Handoff, c.outputs),
+	made := Codegen{Entrypoint: c.view.path(), Root: c.view.Root, Native: native, Arguments: append(append([]Passed{}, c.passed...), c.positions...), Override: overrideFile, Outputs: expected(step.Run.Handoff, c.outputs),
 		CheckpointDir: c.ckptDir, OutputDir: c.outDir, Imports: imports(c.view), Files: []string{}}
 	for _, file := range written {
 		made.Files = append(made.Files, step.Run.Rel(file))
@@ -248,6 +258,7 @@ func (p codegen) gate(step *engine.Step, out *engine.Outcome, c *commander, nati
 			return err
 		}
 		out.Blockers = append(out.Blockers, "coder_task_description.md: "+strings.Join(c.changes, "; "))
+		out.Next = &engine.NextCall{} // the coder's work comes first
 		return out.AddFile(coderHandoffFile, handoff)
 	}
 	if len(out.Needs) > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/criteria"
 	"github.com/trainwright/trainwright/internal/engine"
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/jobs"
@@ -50,15 +52,24 @@ func (execution) Tool() string { return "phase_5_execution" }
 // Job is the job that this phase waits for, if there is one (engine.Live).
 func (p execution) Job(ctx context.Context, run *engine.Run) *engine.JobHandle {
 	entry := newestJob(run, "")
-	if entry == nil {
+	if entry == nil || entry.Request.Attempt < run.Attempt {
 		return nil
 	}
 	status, err := p.t.Runtime.Status(ctx, []string{entry.Folder})
-	if err != nil || len(status) == 0 || jobs.Terminal(status[0].State) || status[0].State == jobs.StateUnknown {
+	if err != nil || len(status) == 0 {
 		return nil
+	}
+	if over(status[0].State) {
+		if outputs, err := readOutputs(entry.Folder); err != nil || outputs != nil {
+			return nil // it was taken up already
+		}
+		return &engine.JobHandle{JobID: entry.JobID, State: status[0].State, Ended: true}
 	}
 	return &engine.JobHandle{JobID: entry.JobID, State: status[0].State}
 }
+
+// over says that nothing more will come of a job by waiting.
+func over(state string) bool { return jobs.Terminal(state) || state == jobs.StateUnknown }
 
 // newestJob is the run's newest job with that marker (any job where marker is empty), or nil.
 func newestJob(run *engine.Run, marker string) *jobs.Entry {
@@ -96,8 +107,13 @@ func (p execution) Run(ctx context.Context, step *engine.Step) (engine.Outcome, 
 			return out, err
 		}
 	}
-	for _, path := range append([]string{w.made.Entrypoint}, partPaths(step.Run, manifest)...) {
-		if _, err := step.Track(path); err != nil {
+	var view projectView
+	if err := step.ReadJSON(projectFile, &view); err != nil {
+		return out, err
+	}
+	for _, path := range append(append([]string{w.made.Entrypoint}, view.codePaths()...), partPaths(step.Run, manifest)...) {
+		// What is gone is told by the preflight, or was not needed.
+		if _, err := step.Track(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return out, err
 		}
 	}
@@ -113,8 +129,9 @@ func (p execution) Run(ctx context.Context, step *engine.Step) (engine.Outcome, 
 	if err := out.AddFile(runtimeRequest, w.request); err != nil {
 		return out, err
 	}
-	if !w.channelServes() {
+	if !w.channelServes() || !w.environmentServes() {
 		out.Decide()
+		out.Next = &engine.NextCall{}
 		return out, nil
 	}
 	job, err := w.launch(ctx)
@@ -128,11 +145,13 @@ func (p execution) Run(ctx context.Context, step *engine.Step) (engine.Outcome, 
 	return out, w.wait(ctx, job)
 }
 
+// partPaths are the files that the job reads: the parts, or the whole table of a script that splits it itself.
 func partPaths(run *engine.Run, manifest contract.DataManifest) []string {
 	var out []string
+	whole := !slices.ContainsFunc(manifest.Files, func(f contract.DataFile) bool { return f.Part != "" })
 	for _, f := range manifest.Files {
-		if f.Part == "" {
-			continue
+		if f.Part == "" && !whole {
+			continue // the table that the parts were cut from
 		}
 		if filepath.IsAbs(f.Path) {
 			out = append(out, f.Path)
@@ -167,7 +186,11 @@ func (w *launchWork) describe() error {
 	if w.made.CheckpointDir != "" {
 		w.request.ExpectedCheckpoints = []string{filepath.Join(w.made.CheckpointDir, "*")}
 	}
-	w.request.ExpectedMetrics = append(w.request.ExpectedMetrics, w.plan.criteriaOf()...)
+	for _, text := range w.plan.criteriaOf() {
+		if c, err := criteria.Parse(text); err == nil {
+			w.request.ExpectedMetrics = append(w.request.ExpectedMetrics, metrics.ParseKey(c.Key).String())
+		}
+	}
 	key, err := contract.Canonical(map[string]any{"command": command, "attempt": run.Attempt, "inputs": w.inputHashes()})
 	if err != nil {
 		return err
@@ -211,10 +234,29 @@ func (w *launchWork) channelServes() bool {
 	return false
 }
 
-// launch finds this launch's job, or makes it: preflight, no output in the way, inventory, job folder, start. It returns
-// nil when the gate stops it. The lock covers looking and creating, so that two servers make one job.
+// environmentServes refuses what a launch asks for and this build would silently leave out.
+func (w *launchWork) environmentServes() bool {
+	launch := w.launchInput()
+	for field, asked := range map[string]bool{"launch.environment.conda": launch.Environment.Conda != "", "launch.environment.container": launch.Environment.Container != "",
+		"launch.environment.modules": len(launch.Environment.Modules) > 0, "launch.site": launch.Site != "" && launch.Site != "local"} {
+		if asked {
+			w.out.Findings = append(w.out.Findings, finding.Finding{Code: "launch_unsupported", Severity: finding.Error, What: field + " is not served on channel local_direct; the job was not started",
+				Where: &finding.Where{Field: field}, Expected: "an interpreter in launch.environment.python", Remedy: "name the environment's own python there and leave this out"})
+			w.out.Blockers = append(w.out.Blockers, field)
+			w.out.Summary = "not started: " + field + " is not served"
+		}
+	}
+	return len(w.out.Blockers) == 0
+}
+
+// launch finds this launch's job, or makes it: no other job under way, preflight, no output in the way, inventory, job
+// folder, start. It returns nil when the gate stops it. The lock is that of code_save_dir and covers looking and creating,
+// so that two servers, or two runs that share the folder, make one job.
 func (w *launchWork) launch(ctx context.Context) (*jobs.Entry, error) {
-	unlock, err := rundir.Lock(ctx, w.step.Run.File(".launch.lock"))
+	if err := os.MkdirAll(w.step.Run.CodeSaveDir, 0o755); err != nil {
+		return nil, err
+	}
+	unlock, err := rundir.Lock(ctx, filepath.Join(w.step.Run.CodeSaveDir, launchLock))
 	if err != nil {
 		return nil, err
 	}
@@ -229,6 +271,9 @@ func (w *launchWork) launch(ctx context.Context) (*jobs.Entry, error) {
 			return job, err
 		}
 	}
+	if ok, err := w.noneUnderWay(ctx); err != nil || !ok {
+		return nil, err
+	}
 	if ok, err := w.preflight(ctx); err != nil || !ok {
 		return nil, err
 	}
@@ -238,20 +283,70 @@ func (w *launchWork) launch(ctx context.Context) (*jobs.Entry, error) {
 	return w.create(ctx)
 }
 
-// again says whether an explicit launch asks for another job after one that ended badly.
+// launchLock is the file in code_save_dir that is locked while a job is looked for and made.
+const launchLock = ".trainwright.lock"
+
+// again says whether an explicit launch asks for another job: after one that ended badly, or whose outputs are no longer
+// as it left them.
 func (w *launchWork) again(ctx context.Context, job *jobs.Entry) (bool, error) {
 	if _, asked := w.step.Section["launch"]; !asked {
 		return false, nil
 	}
 	status, err := w.p.t.Runtime.Status(ctx, []string{job.Folder})
+	if err != nil || !over(status[0].State) {
+		return false, err
+	}
+	if status[0].State != jobs.StateSucceeded {
+		return true, nil
+	}
+	outputs, err := readOutputs(job.Folder)
 	if err != nil {
 		return false, err
 	}
-	switch status[0].State {
-	case jobs.StateFailed, jobs.StateCancelled, jobs.StateTimeout, jobs.StateUnknown:
-		return true, nil
+	for _, o := range outputs {
+		if !intact(filepath.Join(w.step.Run.CodeSaveDir, filepath.FromSlash(o.Path)), o) {
+			return true, nil
+		}
 	}
-	return false, nil
+	f, err := w.tampered(job.Folder)
+	return f != nil, err
+}
+
+// noneUnderWay refuses to start a job while another one writes into the same code_save_dir: one of this run that was
+// started with other inputs, or one of another run. What ended jobs of this run left is noted as theirs.
+func (w *launchWork) noneUnderWay(ctx context.Context) (bool, error) {
+	run := w.step.Run
+	roots, err := w.p.t.JobRoots()
+	if err != nil {
+		return false, err
+	}
+	entries, _ := jobs.List(roots)
+	for _, entry := range entries {
+		if entry.Request.WorkDir != run.CodeSaveDir {
+			continue
+		}
+		status, err := w.p.t.Runtime.Status(ctx, []string{entry.Folder})
+		if err != nil {
+			return false, err
+		}
+		if over(status[0].State) {
+			if entry.RunID == run.ID {
+				if _, _, err := collect(run, w.made, entry.Folder); err != nil {
+					return false, err
+				}
+			}
+			continue
+		}
+		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "job_under_way", Severity: finding.Error,
+			What:     fmt.Sprintf("job %s of run %s is %s and writes into the same code_save_dir", entry.JobID, entry.RunID, status[0].State),
+			Where:    &finding.Where{Path: entry.Folder},
+			Expected: "one job at a time", Remedy: fmt.Sprintf("wait for it (job_status), or end it: job_cancel {\"job_id\": %q}; then make this call again", entry.JobID)})
+		w.out.Blockers = append(w.out.Blockers, "job "+entry.JobID+" is under way")
+		w.out.Summary = "not started: job " + entry.JobID + " is under way"
+		w.out.Next = &engine.NextCall{Tool: "job_status", Arguments: map[string]any{"job_ids": []string{entry.JobID}}}
+		return false, nil
+	}
+	return true, nil
 }
 
 func (w *launchWork) preflight(ctx context.Context) (bool, error) {
@@ -296,6 +391,15 @@ func (w *launchWork) create(ctx context.Context) (*jobs.Entry, error) {
 		return nil, err
 	}
 	launch := w.launchInput()
+	if w.given.Launch != nil {
+		// Kept before the job starts: the next call, which may come from another server, must ask for the same launch.
+		if err := rundir.WriteJSON(run.File(answersFile(w.p.Name())), w.given); err != nil {
+			return nil, err
+		}
+		if err := w.step.TrackOwn(answersFile(w.p.Name())); err != nil {
+			return nil, err
+		}
+	}
 	request := jobs.Request{JobID: id, RunID: run.ID, Attempt: run.Attempt, Command: w.made.Command, WorkDir: run.CodeSaveDir, Resources: launch.Resources,
 		ExpectedOutputs: w.made.Outputs, Site: "local", Channel: contract.ChannelLocalDirect, Marker: w.marker, SubmittedBy: "trainwright", Task: run.Handoff.StepGoal,
 		WallTimeSeconds: run.Handoff.Inputs.StepWallclockBudgetSeconds, CreatedAt: w.step.Now()}
@@ -342,8 +446,8 @@ func (w *launchWork) wait(ctx context.Context, job *jobs.Entry) error {
 		}
 		w.tell(follower)
 		state := status[0].State
-		if jobs.Terminal(state) || state == jobs.StateUnknown {
-			return w.finish(ctx, job, status[0])
+		if over(state) {
+			return w.finish(job, status[0])
 		}
 		if !time.Now().Before(deadline) {
 			w.out.Job = &engine.JobHandle{JobID: job.JobID, State: state}

@@ -63,6 +63,7 @@ type validationWork struct {
 	external    bool
 	checkpoints []checkpoint.Info
 	log         *metrics.Log
+	oldBytes    int64 // length of metrics.jsonl before a job that resumed
 	best        bestEpoch
 	claims      []evidence.Claim
 	criteria    []judged
@@ -180,7 +181,7 @@ func (w *validationWork) integrity() {
 			changed("artifact_missing", w.abs(o.Path), o.Path+" was left by the job and is gone", again)
 		case err != nil:
 			changed("artifact_unreadable", w.abs(o.Path), fmt.Sprintf("%s: %v", o.Path, err), again)
-		case o.SHA256 != "" && sha != o.SHA256:
+		case sha != o.SHA256 && !intact(w.abs(o.Path), o):
 			changed("artifact_edited", w.abs(o.Path), o.Path+" is not what the job left", again)
 		default:
 			good++
@@ -221,6 +222,10 @@ func (w *validationWork) checkCheckpoints() {
 		found = append(found, refusalOf(err)...)
 	}
 	w.out.Findings = append(w.out.Findings, found...)
+	// Only what the job itself left counts: not what was put there later, nor what a link leads to.
+	infos = slices.DeleteFunc(infos, func(i checkpoint.Info) bool {
+		return !slices.ContainsFunc(w.outputs, func(o Output) bool { return w.abs(o.Path) == i.Path })
+	})
 	w.checkpoints = infos
 	complete := slices.ContainsFunc(infos, func(i checkpoint.Info) bool { return i.Complete == "complete" })
 	if len(infos) == 0 {
@@ -237,14 +242,22 @@ func newestCheckpoint(infos []checkpoint.Info) string {
 	return filepath.Base(infos[0].Path) + " (" + infos[0].Complete + ")"
 }
 
-// outputNamed is the job's output with that file name, "" when there is none.
+// outputNamed is the job's output with that file name, "" when there is none: the one in outputs/, else the one that lies
+// highest.
 func (w *validationWork) outputNamed(name string) string {
+	best := ""
 	for _, o := range w.outputs {
-		if path.Base(o.Path) == name {
+		if path.Base(o.Path) != name {
+			continue
+		}
+		if o.Path == "outputs/"+name {
 			return o.Path
 		}
+		if best == "" || strings.Count(o.Path, "/") < strings.Count(best, "/") {
+			best = o.Path
+		}
 	}
-	return ""
+	return best
 }
 
 // readMetrics reads the metrics file and looks for numbers that are not finite and steps that do not go on.
@@ -262,8 +275,27 @@ func (w *validationWork) readMetrics() {
 		return
 	}
 	w.log = log
+	w.oldBytes = w.inheritedBytes(name)
 	health := metrics.Health(log)
 	w.out.Findings = append(append(w.out.Findings, found...), health...)
 	w.out.Check("metrics_healthy", !finding.Has(append(found, health...), finding.Error), fmt.Sprintf("%d values in %d series", len(log.Points), len(log.Names)))
 	w.findBest()
+}
+
+// inheritedBytes is how long a metrics file was before the job that went on with it. What stands before that is an earlier
+// job's.
+func (w *validationWork) inheritedBytes(name string) int64 {
+	if w.external {
+		return 0
+	}
+	var before []rundir.Entry
+	if err := rundir.ReadJSON(w.step.Run.File("jobs/"+w.result.JobID+"/"+inventoryFile), &before); err != nil {
+		return 0
+	}
+	for _, e := range before {
+		if e.Path == w.abs(name) {
+			return e.Size
+		}
+	}
+	return 0
 }

@@ -67,10 +67,27 @@ func (w *validationWork) render() []byte {
 			found = append(found, fmt.Sprintf("%s %s", f.Severity, f))
 		}
 	}
-	m.list("None.", found)
+	m.list("None.", append(found, w.earlierWarnings()...))
 	m.heading(2, "Not checked")
 	m.list("Nothing.", append(w.unchecked, "training quality beyond the criteria: no baseline was computed"))
 	return []byte(m.String())
+}
+
+// earlierWarnings are what phases 0 to 5 found and did not stop at.
+func (w *validationWork) earlierWarnings() []string {
+	var out []string
+	for _, phase := range contract.Phases[:6] {
+		record, err := w.step.Run.Dir.Record(phase)
+		if err != nil || record == nil {
+			continue
+		}
+		for _, f := range record.Findings {
+			if f.Severity != finding.Note {
+				out = append(out, fmt.Sprintf("%s (phase %s) %s", f.Severity, phase[:1], f))
+			}
+		}
+	}
+	return out
 }
 
 // renderCurve shows how each series went: first, best, last.

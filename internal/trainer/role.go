@@ -44,7 +44,7 @@ func (l *ledger) addRole(h contract.StepHandoff, view projectView) {
 		return
 	}
 	l.facts = append(l.facts, evidence.Fact{ID: l.nextID(), Field: "checkpoint.role", Value: contract.RoleTrainFromScratch, Status: evidence.Inferred, By: byServer,
-		Why: "no checkpoint is named and the script loads none by default", VerifyLater: "the checkpoint folder must be empty before the job starts"})
+		Why: "no checkpoint is named and no argument of the script loads one by default", VerifyLater: "the checkpoint folder must be empty before the job starts"})
 }
 
 // confirmed is the fact of a field with that value.
