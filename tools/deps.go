@@ -39,6 +39,9 @@ func All(deps Deps) []Tool {
 		jobStatus(deps),
 		jobLogs(deps),
 		jobCancel(deps),
+		jobList(deps),
+		inspectCheckpoint(deps),
+		readMetrics(deps),
 		skillList(deps),
 		skillGet(deps),
 	}

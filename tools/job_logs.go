@@ -17,6 +17,8 @@ type JobLogsInput struct {
 	Cursor    *int64 `json:"cursor,omitempty" jsonschema_description:"Read on from this byte: next_cursor of the last answer."`
 	Head      int    `json:"head,omitempty" jsonschema_description:"So many lines from the start."`
 	Tail      int    `json:"tail,omitempty" jsonschema_description:"So many lines from the end; 100 when nothing else is asked."`
+	Grep      string `json:"grep,omitempty" jsonschema_description:"RE2 expression, e.g. (?i)nan: only matching lines with byte offset and context. head and tail then count matches."`
+	Rank      *int   `json:"rank,omitempty" jsonschema_description:"The log of this rank in place of a stream."`
 	MaxTokens int    `json:"max_tokens,omitempty" jsonschema_description:"Bound of the text, 4000 when left out, at most 9000."`
 }
 
@@ -34,7 +36,7 @@ const maxLogTokens = maxResult * 9 / 10 / 4
 // jobLogs is the tool job_logs.
 func jobLogs(deps Deps) Tool {
 	return typedTool("job_logs",
-		"Reads a job's log by byte cursor, from the start or from the end, as a terminal would show it and with secrets masked.",
+		"Reads a job's log, errors first: its end, its start, on from a byte cursor, or what matches grep. As a terminal would show it, repeated lines folded, secrets masked; next_call gets the rest.",
 		Annotations{ReadOnly: true, Idempotent: true},
 		func(_ context.Context, _ engine.Caller, in JobLogsInput) (JobLogsOutput, error) {
 			t, err := deps.Trainer()
@@ -58,7 +60,7 @@ func readLogs(folder string, in JobLogsInput) (JobLogsOutput, error) {
 		bound = 4000
 	}
 	for bound = min(bound, maxLogTokens); ; bound = bound * 2 / 3 {
-		slices, err := jobs.ReadLog(folder, jobs.LogRequest{Stream: in.Stream, Cursor: in.Cursor, Head: in.Head, Tail: in.Tail, MaxTokens: bound})
+		slices, err := jobs.ReadLog(folder, jobs.LogRequest{Stream: in.Stream, Rank: in.Rank, Cursor: in.Cursor, Head: in.Head, Tail: in.Tail, Grep: in.Grep, MaxTokens: bound})
 		if err != nil {
 			return JobLogsOutput{}, err
 		}
@@ -70,12 +72,30 @@ func readLogs(folder string, in JobLogsInput) (JobLogsOutput, error) {
 	}
 }
 
-// readOn is the call for what follows, where more is there.
+// readOn is the call for what was left out or follows: with a tail the bytes before it that were asked for, else those
+// after. The other stream's own cut names its cursor.
 func readOn(in JobLogsInput, slices []jobs.LogSlice) *engine.NextCall {
 	for _, s := range slices {
-		if s.More {
-			return &engine.NextCall{Tool: "job_logs", Arguments: map[string]any{"job_id": in.JobID, "stream": s.Stream, "cursor": s.NextCursor}}
+		cursor := s.NextCursor
+		switch {
+		case s.Cut != nil:
+			cursor = s.Cut.From
+		case !s.More:
+			continue
 		}
+		arguments := map[string]any{"job_id": in.JobID, "cursor": cursor}
+		if in.Rank != nil {
+			arguments["rank"] = *in.Rank
+		} else {
+			arguments["stream"] = s.Stream
+		}
+		if in.Grep != "" {
+			arguments["grep"] = in.Grep
+		}
+		if in.MaxTokens > 0 {
+			arguments["max_tokens"] = in.MaxTokens
+		}
+		return &engine.NextCall{Tool: "job_logs", Arguments: arguments}
 	}
 	return nil
 }
@@ -84,6 +104,9 @@ func logText(o JobLogsOutput) string {
 	lines := make([]string, len(o.Streams))
 	for i, s := range o.Streams {
 		lines[i] = fmt.Sprintf("%s %s: bytes %d to %d of %d", o.JobID, s.Stream, s.Start, s.End, s.Size)
+		if len(s.Errors) > 0 {
+			lines[i] += ": " + s.Errors[len(s.Errors)-1].Text
+		}
 	}
 	return strings.Join(lines, "\n")
 }

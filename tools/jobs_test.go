@@ -3,6 +3,7 @@ package tools
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,8 +132,8 @@ func TestJobCancelOfAFinishedJobLeavesIt(t *testing.T) {
 func TestJobLogsMeetWithoutGapHoweverTheyGrow(t *testing.T) {
 	dir, all := workspaceTools(t)
 	var log strings.Builder
-	for log.Len() < 150_000 {
-		log.WriteString(strings.Repeat(`"\`, 60) + "\n")
+	for n := 0; log.Len() < 150_000; n++ {
+		fmt.Fprintf(&log, "%d %s\n", n, strings.Repeat(`"\`, 60))
 	}
 	layJob(t, dir, "j-1", log.String())
 	var read strings.Builder

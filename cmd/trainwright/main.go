@@ -38,7 +38,7 @@ type terminal struct {
 
 // settings are the flags every command has.
 type settings struct {
-	workspace, logLevel string
+	workspace, logLevel, policy string
 }
 
 func main() {
@@ -90,9 +90,10 @@ func newRoot(t terminal) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.PersistentFlags().StringVar(&s.workspace, "workspace", "", "folder in which runs live and from which paths are taken (default: the current directory)")
+	root.PersistentFlags().StringVar(&s.policy, "policy", "", "the user's policy.yaml (default: ~/.config/trainwright/policy.yaml where there is one)")
 	root.PersistentFlags().StringVar(&s.logLevel, "log-level", "", "debug, info, warn, error or off; logs go to stderr (default: info for serve, else warn)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(serveCommand(s, t), callCommand(s, t), runCommand(s, t), schemaCommand(s, t), versionCommand(t), superviseCommand())
+	root.AddCommand(serveCommand(s, t), callCommand(s, t), runCommand(s, t), runsCommand(s, t), jobsCommand(s, t), logsCommand(s, t), waitCommand(s, t), rerunCommand(s, t), doctorCommand(s, t), schemaCommand(s, t), versionCommand(t), superviseCommand())
 	for _, c := range append(root.Commands(), root) {
 		if check := c.Args; check != nil {
 			c.Args = func(c *cobra.Command, args []string) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/jobs/local"
+	"github.com/trainwright/trainwright/internal/policy"
 	"github.com/trainwright/trainwright/internal/rundir"
 	"github.com/trainwright/trainwright/internal/trainer"
 	"github.com/trainwright/trainwright/resources"
@@ -28,7 +29,7 @@ var _ server.Library = (*workspace)(nil)
 // open prepares the workspace of the settings without touching it.
 func (s *settings) open() *workspace {
 	w := &workspace{}
-	w.trainer = sync.OnceValues(func() (*trainer.Trainer, error) { return w.openTrainer(s.workspace) })
+	w.trainer = sync.OnceValues(func() (*trainer.Trainer, error) { return w.openTrainer(s.workspace, s.policy) })
 	w.source = sync.OnceValues(func() (*resources.Source, error) {
 		t, err := w.trainer()
 		if err != nil {
@@ -44,7 +45,7 @@ func (s *settings) open() *workspace {
 	return w
 }
 
-func (w *workspace) openTrainer(folder string) (*trainer.Trainer, error) {
+func (w *workspace) openTrainer(folder, policyPath string) (*trainer.Trainer, error) {
 	if folder == "" {
 		current, err := os.Getwd()
 		if err != nil {
@@ -52,7 +53,11 @@ func (w *workspace) openTrainer(folder string) (*trainer.Trainer, error) {
 		}
 		folder = current
 	}
-	roots, err := rundir.NewRoots(folder, nil, nil)
+	granted, err := loadPolicy(folder, policyPath)
+	if err != nil {
+		return nil, err
+	}
+	roots, err := rundir.NewRoots(folder, granted.ReadRoots, granted.WriteRoots)
 	if err != nil {
 		return nil, finding.Refuse(finding.Finding{Code: "workspace_unusable", Severity: finding.Error, What: err.Error(), Where: &finding.Where{Path: folder},
 			Expected: "a folder that exists and can be read", Remedy: "start trainwright with --workspace FOLDER, or in the project's folder"})
@@ -60,6 +65,29 @@ func (w *workspace) openTrainer(folder string) (*trainer.Trainer, error) {
 	library, noticed := resources.Skills(roots.Workspace())
 	w.noticed = noticed
 	return trainer.New(roots, library, local.New(local.Options{Workspace: roots.Workspace()}), time.Now), nil
+}
+
+// loadPolicy reads what the user allows. A policy that was named must be there; one whose words can't be understood is
+// refused, since it may hold a limit.
+func loadPolicy(folder, path string) (policy.Policy, error) {
+	named := path != ""
+	if home, err := os.UserHomeDir(); !named && err == nil {
+		path = policy.DefaultPath(home)
+	}
+	granted, found, err := policy.Load(path, folder)
+	if err != nil {
+		return granted, err
+	}
+	refused := finding.Refuse()
+	for _, f := range found {
+		if f.Severity == finding.Error || named && f.Code == "policy_missing" {
+			refused.Findings = append(refused.Findings, f)
+		}
+	}
+	if len(refused.Findings) > 0 {
+		return granted, refused
+	}
+	return granted, nil
 }
 
 // deps is what the tools work with.

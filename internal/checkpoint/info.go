@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -51,7 +52,20 @@ type Info struct {
 	Epoch    *float64  `json:"epoch,omitempty"`
 	Step     *int64    `json:"step,omitempty"`
 	Holds    []string  `json:"holds,omitempty"`
-	Why      []string  `json:"why,omitempty"`
+	// TensorCount and TensorBytes are of every tensor that a PyTorch zip or a safetensors header names; Parameters are the
+	// elements of those that belong to the model, buffers included, shared weights once. Tensors are the first of them.
+	TensorCount int      `json:"tensor_count,omitempty"`
+	TensorBytes int64    `json:"tensor_bytes,omitempty"`
+	Parameters  int64    `json:"parameters,omitempty"`
+	Tensors     []Tensor `json:"tensors,omitempty"`
+	Why         []string `json:"why,omitempty"`
+}
+
+// Options say how much Read does beyond the structure of a file, which it reads in any case.
+type Options struct {
+	HashLimit int64 // bytes up to which the file is hashed
+	Tensors   int   // how many tensors Info lists; they are counted in any case
+	Checksums bool  // whether the bytes of a zip's entries are read and compared with their CRC-32
 }
 
 // contents is what a format's reader found in a file.
@@ -63,19 +77,31 @@ type contents struct {
 	holds    []string
 	why      []string
 	findings []finding.Finding
+
+	keep        int // how many tensors are kept
+	tensors     []Tensor
+	tensorCount int
+	tensorBytes int64
+	parameters  int64
 }
 
-// Inspect reads one checkpoint file. What is wrong with it is in the findings: checkpoint_missing, checkpoint_empty,
-// checkpoint_truncated, checkpoint_corrupt, checkpoint_marker_mismatch (errors), checkpoint_nonfinite,
-// checkpoint_trailing_bytes, checkpoint_marker_malformed (warnings), checkpoint_no_marker,
-// checkpoint_format_unknown (notes), and checkpoint_not_a_file (error; sharded folders are not read). The error is one
-// of the disk.
-func Inspect(path string) (Info, []finding.Finding, error) { return inspect(path, HashLimit) }
+// Inspect is Read without a list of tensors, for a file that is hashed when it has at most HashLimit bytes.
+func Inspect(path string) (Info, []finding.Finding, error) {
+	return Read(context.Background(), path, Options{HashLimit: HashLimit})
+}
 
 // InspectFull is Inspect that hashes the file whatever its size.
-func InspectFull(path string) (Info, []finding.Finding, error) { return inspect(path, 1<<62) }
+func InspectFull(path string) (Info, []finding.Finding, error) {
+	return Read(context.Background(), path, Options{HashLimit: 1 << 62})
+}
 
-func inspect(path string, hashLimit int64) (Info, []finding.Finding, error) {
+// Read reads one checkpoint file. Of a large file only its structure is read: a header, a directory and a pickle, whatever
+// the size of the tensors. What is wrong with it is in the findings: checkpoint_missing, checkpoint_empty,
+// checkpoint_truncated, checkpoint_corrupt, checkpoint_marker_mismatch (errors), checkpoint_nonfinite,
+// checkpoint_trailing_bytes, checkpoint_marker_malformed, checkpoint_runs_code (warnings), checkpoint_no_marker,
+// checkpoint_format_unknown, checkpoint_needs_classes, checkpoint_pickle_unread (notes), and checkpoint_not_a_file (error;
+// sharded folders are not read). The error is one of the disk, or of ctx.
+func Read(ctx context.Context, path string, options Options) (Info, []finding.Finding, error) {
 	info := Info{Path: path, Format: FormatUnknown, Complete: Unknown}
 	stat, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,18 +143,18 @@ func inspect(path string, hashLimit int64) (Info, []finding.Finding, error) {
 			Remedy: "use an earlier one; the writer was stopped, or the disk was full",
 		}), nil
 	}
-	inside, err := read(file, path, info.Bytes)
+	inside, err := read(ctx, file, path, info.Bytes, options)
 	if err != nil {
 		return info, nil, err
 	}
 	info.take(inside)
 	found = append(found, inside.findings...)
-	if info.Bytes <= hashLimit {
-		if info.SHA256, err = hash(file, info.Bytes); err != nil {
+	if info.Bytes <= options.HashLimit {
+		if info.SHA256, err = hash(ctx, file, info.Bytes); err != nil {
 			return info, nil, fmt.Errorf("hash %s: %w", path, err)
 		}
 	} else {
-		info.Why = append(info.Why, fmt.Sprintf("not hashed: more than %d bytes", hashLimit))
+		info.Why = append(info.Why, fmt.Sprintf("not hashed: more than %d bytes", options.HashLimit))
 	}
 	found = append(found, info.compareMarker()...)
 	info.fromName()
@@ -139,10 +165,11 @@ func inspect(path string, hashLimit int64) (Info, []finding.Finding, error) {
 func (i *Info) take(inside contents) {
 	i.Format, i.Complete = inside.format, inside.complete
 	i.Epoch, i.Step, i.Holds, i.Why = inside.epoch, inside.step, inside.holds, inside.why
+	i.TensorCount, i.TensorBytes, i.Parameters, i.Tensors = inside.tensorCount, inside.tensorBytes, inside.parameters, inside.tensors
 }
 
 // read picks the format by content and reads its structure; the extension only decides for a file too short to tell.
-func read(file *os.File, path string, size int64) (contents, error) {
+func read(ctx context.Context, file *os.File, path string, size int64, options Options) (contents, error) {
 	head := make([]byte, min(size, 16))
 	if _, err := file.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return contents{}, fmt.Errorf("read checkpoint: %w", err)
@@ -150,9 +177,9 @@ func read(file *os.File, path string, size int64) (contents, error) {
 	extension := strings.ToLower(filepath.Ext(path))
 	switch {
 	case strings.HasPrefix(string(head), "PK\x03\x04") || strings.HasPrefix(string(head), "PK\x05\x06"):
-		return readZip(file, path, size)
+		return readZip(ctx, file, path, size, options)
 	case looksLikeSafetensors(head) || extension == ".safetensors":
-		return readSafetensors(file, path, size)
+		return readSafetensors(file, path, size, options)
 	case looksLikeJSON(head) || extension == ".json":
 		return readJSON(file, path, size)
 	}
@@ -166,9 +193,9 @@ func read(file *os.File, path string, size int64) (contents, error) {
 	}, nil
 }
 
-func hash(file *os.File, size int64) (string, error) {
+func hash(ctx context.Context, file *os.File, size int64) (string, error) {
 	digest := sha256.New()
-	if _, err := io.Copy(digest, io.NewSectionReader(file, 0, size)); err != nil {
+	if err := copyAll(ctx, digest, io.NewSectionReader(file, 0, size)); err != nil {
 		return "", err
 	}
 	return hashText(digest.Sum(nil)), nil
@@ -234,10 +261,8 @@ var partNames = map[string]string{
 
 // partName is the one name for a stored part.
 func partName(name string) string {
-	if known, ok := partNames[strings.ToLower(name)]; ok {
-		return known
-	}
-	return name
+	part, _ := partOfKey(name)
+	return part
 }
 
 // maxHolds bounds the parts that are listed.

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,6 +29,11 @@ var notCheckpoints = map[string]bool{".txt": true, ".md": true, ".log": true, ".
 // Findings are those of Inspect, checkpoint_marker_orphan (warning: a marker whose file is gone) and
 // checkpoint_list_cut (note).
 func List(dir string) ([]Info, []finding.Finding, error) {
+	return ReadAll(context.Background(), dir, Options{HashLimit: HashLimit})
+}
+
+// ReadAll is List with options, which hold for each file.
+func ReadAll(ctx context.Context, dir string, options Options) ([]Info, []finding.Finding, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, []finding.Finding{{
@@ -48,7 +54,7 @@ func List(dir string) ([]Info, []finding.Finding, error) {
 	infos := make([]Info, 0, len(names))
 	hashable := int64(maxHashed)
 	for _, name := range names {
-		info, more, err := inspect(filepath.Join(dir, name), min(HashLimit, hashable))
+		info, more, err := Read(ctx, filepath.Join(dir, name), Options{HashLimit: min(options.HashLimit, hashable), Tensors: options.Tensors, Checksums: options.Checksums})
 		if err != nil {
 			return nil, nil, err
 		}

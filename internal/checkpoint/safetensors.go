@@ -22,12 +22,6 @@ const (
 	safetensorsMaxHeader = 100_000_000
 )
 
-// bitsOf are the sizes of the element types, in bits.
-var bitsOf = map[string]int64{
-	"BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "I16": 16, "U16": 16, "F16": 16, "BF16": 16,
-	"I32": 32, "U32": 32, "F32": 32, "F64": 64, "I64": 64, "U64": 64,
-}
-
 // tensor is one entry of the header.
 type tensor struct {
 	Dtype   string   `json:"dtype"`
@@ -44,8 +38,8 @@ func looksLikeSafetensors(head []byte) bool {
 }
 
 // readSafetensors checks the header against the file's size.
-func readSafetensors(file *os.File, path string, size int64) (contents, error) {
-	inside := contents{format: FormatSafetensors, complete: Truncated}
+func readSafetensors(file *os.File, path string, size int64, options Options) (contents, error) {
+	inside := contents{format: FormatSafetensors, complete: Truncated, keep: options.Tensors}
 	if size < safetensorsPrefix {
 		inside.findings = []finding.Finding{truncated(path, size, fmt.Sprintf("the file ends at byte %d inside the header's length", size), "8 bytes of length")}
 		return inside, nil
@@ -114,11 +108,16 @@ func (c *contents) header(decoder *json.Decoder) (sums extent, at int64, err err
 		if sums.sum += t.Offsets[1] - t.Offsets[0]; sums.sum < 0 {
 			return sums, decoder.InputOffset(), errors.New("sizes overflow")
 		}
+		part := "model"
 		if head, _, ok := strings.Cut(name, "."); ok && partNames[head] != "" {
-			parts[partNames[head]] = true
-		} else {
-			parts["model"] = true
+			part = partNames[head]
 		}
+		parts[part] = true
+		elements, ok := elementsOf(t.Shape)
+		if !ok {
+			return sums, decoder.InputOffset(), fmt.Errorf("tensor %.60q: shape %v", name, t.Shape)
+		}
+		c.addTensor(Tensor{Name: name, Dtype: t.dtype(), Shape: t.Shape, Part: part}, elements, t.Offsets[1]-t.Offsets[0], false)
 	}
 	if _, err := decoder.Token(); err != nil {
 		return sums, decoder.InputOffset(), err
@@ -136,21 +135,26 @@ func (t tensor) check() error {
 	if t.Offsets[0] < 0 || length < 0 {
 		return fmt.Errorf("data_offsets %v", t.Offsets)
 	}
-	bits, known := bitsOf[t.Dtype]
-	if !known {
+	bits := dtypeBits[t.dtype()]
+	if bits == 0 {
 		return nil // a newer type: its range still counts
 	}
-	elements := int64(1)
-	for _, n := range t.Shape {
-		if n < 0 || n > 0 && elements > (1<<62)/n {
-			return fmt.Errorf("shape %v", t.Shape)
-		}
-		elements *= n
+	elements, ok := elementsOf(t.Shape)
+	if !ok {
+		return fmt.Errorf("shape %v", t.Shape)
 	}
 	if elements > (1<<62)/bits || elements*bits/8 != length {
 		return fmt.Errorf("%s of shape %v has not %d bytes", t.Dtype, t.Shape, length)
 	}
 	return nil
+}
+
+// dtype is PyTorch's name of the element type; a type that is not known keeps its own, in lower case.
+func (t tensor) dtype() string {
+	if name, ok := safetensorsDtypes[t.Dtype]; ok {
+		return name
+	}
+	return strings.ToLower(t.Dtype)
 }
 
 // metadata takes epoch and step, which are text there.

@@ -26,27 +26,45 @@ const (
 	bytesPerToken = 4
 )
 
-// LogRequest asks for a part of a job's log. At most one of Cursor, Head and Tail is given; none means the last 100 lines.
+// LogRequest asks for a part of a job's log. At most one of Cursor, Head and Tail is given; none means the last 100 lines,
+// or with Grep the first matches.
 type LogRequest struct {
 	// Stream is stdout, stderr or both; "" means stdout with a cursor and both without.
 	Stream string `json:"stream,omitempty"`
+	// Rank asks for the log of one rank of a distributed job in place of a stream.
+	Rank *int `json:"rank,omitempty"`
 	// Cursor is a byte offset of the raw file: read on from there.
 	Cursor *int64 `json:"cursor,omitempty"`
 	// Head and Tail count lines from the start and from the end.
 	Head int `json:"head,omitempty"`
 	Tail int `json:"tail,omitempty"`
+	// Grep is an RE2 expression. The text is then the lines that match it as they are shown, each behind its byte offset and
+	// a colon, with the lines around them behind offset and dash, and "--" between those that are not neighbours. Head and
+	// Tail count matches. What is masked can't be searched.
+	Grep string `json:"grep,omitempty"`
+	// Context is how many lines around a match are shown; nil means 2.
+	Context *int `json:"context,omitempty"`
 	// MaxTokens bounds the text of all slices together, at 4 bytes a token; 0 means 4000, at most 20,000.
 	MaxTokens int `json:"max_tokens,omitempty"`
+	// KeepRepeats shows lines that follow their like; else four and more become one line and their count.
+	KeepRepeats bool `json:"-"`
+
+	searchMost int64 // bytes that Grep searches; 0 is grepMost
 }
 
 // LogSlice is a part of one stream, rendered as a terminal would show it, secrets masked, valid UTF-8. Start and End are the
 // raw bytes [Start, End) it was rendered from; consecutive slices by NextCursor meet without gap or overlap, and where the
-// log is plain text their Text is those bytes.
+// log is plain text without repeated lines their Text is those bytes.
 type LogSlice struct {
+	// Stream is stdout, stderr, or the name of a rank's log such as rank-0003.
 	Stream string `json:"stream"`
-	Text   string `json:"text"`
-	Start  int64  `json:"start"`
-	End    int64  `json:"end"`
+	// Errors are lines near the end that tell of a failure; only in a view of the tail.
+	Errors []LogLine `json:"errors,omitempty"`
+	Text   string    `json:"text"`
+	// Matches counts the matches of Grep that Text shows.
+	Matches int   `json:"matches,omitempty"`
+	Start   int64 `json:"start"`
+	End     int64 `json:"end"`
 	// Size is the length of the raw file when it was read.
 	Size       int64 `json:"size"`
 	NextCursor int64 `json:"next_cursor"`
@@ -57,6 +75,13 @@ type LogSlice struct {
 	Findings []finding.Finding `json:"findings,omitempty"`
 }
 
+// LogLine is one line of a log. Byte is the offset of its first occurrence, Times how often it was found.
+type LogLine struct {
+	Byte  int64  `json:"byte"`
+	Text  string `json:"text"`
+	Times int    `json:"times"`
+}
+
 // Cut is a range of raw bytes that was left out. Reading with cursor From gives it.
 type Cut struct {
 	From int64  `json:"from"`
@@ -65,13 +90,17 @@ type Cut struct {
 }
 
 // ReadLog reads the part of the job's log that req names, one slice for each stream. It reads only the bytes it needs: the
-// tail of a large log costs the same as that of a small one. A log that is not there yet is an empty slice with a note.
+// tail of a large log costs the same as that of a small one. A log that is not there yet is an empty slice with a note. Where
+// both streams are read, one with errors comes first.
 func ReadLog(folder string, req LogRequest) ([]LogSlice, error) {
-	if err := req.check(); err != nil {
+	if err := req.check(folder); err != nil {
 		return nil, err
 	}
 	budget := budgetBytes(req.MaxTokens)
 	switch {
+	case req.Rank != nil:
+		slice, err := readStream(folder, rankStream(*req.Rank), req, budget)
+		return []LogSlice{slice}, err
 	case req.Stream == StreamStdout || req.Stream == StreamStderr:
 		slice, err := readStream(folder, req.Stream, req, budget)
 		return []LogSlice{slice}, err
@@ -88,17 +117,23 @@ func readBoth(folder string, req LogRequest, budget int) ([]LogSlice, error) {
 	if err != nil {
 		return nil, err
 	}
-	stderr, err := readStream(folder, StreamStderr, req, budget-len(stdout.Text))
+	stderr, err := readStream(folder, StreamStderr, req, budget-stdout.shown())
 	if err != nil {
 		return nil, err
 	}
-	if stdout.Cut != nil && len(stderr.Text) < budget/2 {
-		if stdout, err = readStream(folder, StreamStdout, req, budget-len(stderr.Text)); err != nil {
+	if stdout.Cut != nil && stderr.shown() < budget/2 {
+		if stdout, err = readStream(folder, StreamStdout, req, budget-stderr.shown()); err != nil {
 			return nil, err
 		}
 	}
+	if len(stderr.Errors) > 0 && len(stdout.Errors) == 0 {
+		return []LogSlice{stderr, stdout}, nil
+	}
 	return []LogSlice{stdout, stderr}, nil
 }
+
+// shown is how many bytes of the budget a slice has used.
+func (s LogSlice) shown() int { return len(s.Text) + sizeOf(s.Errors) }
 
 func budgetBytes(tokens int) int {
 	if tokens <= 0 {
@@ -107,38 +142,15 @@ func budgetBytes(tokens int) int {
 	return min(tokens, maxTokens) * bytesPerToken
 }
 
-func (r LogRequest) check() error {
-	refuse := func(code, field, what, expected, remedy string) error {
-		return finding.Refuse(finding.Finding{Code: code, Severity: finding.Error, What: what,
-			Where: &finding.Where{Field: field}, Expected: expected, Remedy: remedy})
-	}
-	given := 0
-	for _, is := range []bool{r.Cursor != nil, r.Head != 0, r.Tail != 0} {
-		if is {
-			given++
-		}
-	}
-	switch {
-	case r.Stream != "" && r.Stream != StreamStdout && r.Stream != StreamStderr && r.Stream != StreamBoth:
-		return refuse("stream_unknown", "stream", fmt.Sprintf("there is no stream %q", r.Stream), "stdout, stderr or both", "send one of these")
-	case given > 1:
-		return refuse("log_request_conflict", "cursor", "cursor, head and tail exclude each other", "at most one of them", "send the one you mean")
-	case r.Head < 0 || r.Tail < 0:
-		return refuse("lines_invalid", "head", "a negative number of lines", "1 or more", "send a count of lines")
-	case r.Cursor != nil && *r.Cursor < 0:
-		return refuse("cursor_invalid", "cursor", fmt.Sprintf("cursor %d is negative", *r.Cursor), "a byte offset from next_cursor", "send 0 for the start")
-	case r.Cursor != nil && r.Stream == StreamBoth:
-		return refuse("cursor_needs_stream", "stream", "a cursor belongs to one stream", "stdout or stderr", "send the stream whose next_cursor this is")
-	}
-	return nil
-}
-
-// LogPath is the file of a stream in the job's folder.
+// LogPath is the file of a stream, or of a rank's log such as rank-0003, in the job's folder.
 func LogPath(folder, stream string) string {
-	if stream == StreamStderr {
+	switch stream {
+	case StreamStdout:
+		return filepath.Join(folder, StdoutFile)
+	case StreamStderr:
 		return filepath.Join(folder, StderrFile)
 	}
-	return filepath.Join(folder, StdoutFile)
+	return filepath.Join(folder, stream+rankSuffix)
 }
 
 func readStream(folder, stream string, req LogRequest, budget int) (LogSlice, error) {
@@ -167,19 +179,34 @@ func readStream(folder, stream string, req LogRequest, budget int) (LogSlice, er
 
 // sliceLog reads the requested part of a log of the given size.
 func sliceLog(log io.ReaderAt, size int64, req LogRequest, budget int) (LogSlice, error) {
+	if req.Grep != "" {
+		return grep(log, size, req, budget)
+	}
 	switch {
 	case req.Cursor != nil && *req.Cursor > size:
-		return LogSlice{Start: size, End: size, Size: size, NextCursor: size, Findings: []finding.Finding{{Code: "cursor_past_end",
-			Severity: finding.Warning, What: fmt.Sprintf("cursor %d lies behind the end of the log at %d", *req.Cursor, size),
-			Where: &finding.Where{Field: "cursor"}, Expected: "a next_cursor of this stream", Remedy: fmt.Sprintf("read on from %d", size)}}}, nil
+		return pastEnd(size, *req.Cursor), nil
 	case req.Cursor != nil:
-		return forward(log, size, *req.Cursor, 0, budget)
+		return forward(log, size, *req.Cursor, shape{budget: budget, fold: !req.KeepRepeats})
 	case req.Head > 0:
-		return forward(log, size, 0, req.Head, budget)
-	case req.Tail > 0:
-		return tail(log, size, req.Tail, budget)
+		return forward(log, size, 0, shape{lines: req.Head, budget: budget, fold: !req.KeepRepeats})
 	}
-	return tail(log, size, defaultTail, budget)
+	found, err := errorLines(log, size, budget/4)
+	if err != nil {
+		return LogSlice{}, err
+	}
+	lines := req.Tail
+	if lines == 0 {
+		lines = defaultTail
+	}
+	slice, err := tail(log, size, shape{lines: lines, budget: budget - sizeOf(found), fold: !req.KeepRepeats})
+	slice.Errors = found
+	return slice, err
+}
+
+func pastEnd(size, cursor int64) LogSlice {
+	return LogSlice{Start: size, End: size, Size: size, NextCursor: size, Findings: []finding.Finding{{Code: "cursor_past_end",
+		Severity: finding.Warning, What: fmt.Sprintf("cursor %d lies behind the end of the log at %d", cursor, size),
+		Where: &finding.Where{Field: "cursor"}, Expected: "a next_cursor of this stream", Remedy: fmt.Sprintf("read on from %d", size)}}}
 }
 
 // redactAround is how many bytes on either side of a slice are looked at when secrets are masked, so that one which the

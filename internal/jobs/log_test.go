@@ -113,6 +113,7 @@ func TestLogRequestRefusals(t *testing.T) {
 		"stream_unknown":       {Stream: "out"},
 		"log_request_conflict": {Head: 1, Tail: 1},
 		"lines_invalid":        {Tail: -1},
+		"grep_invalid":         {Grep: "(unclosed"},
 		"cursor_invalid":       {Cursor: at(-1)},
 		"cursor_needs_stream":  {Cursor: at(0), Stream: StreamBoth},
 	} {
@@ -216,22 +217,29 @@ func (c *counting) ReadAt(p []byte, off int64) (int, error) {
 type endless struct{ line string }
 
 func (e endless) ReadAt(p []byte, off int64) (int, error) {
-	for i := range p {
-		p[i] = e.line[(off+int64(i))%int64(len(e.line))]
+	n := copy(p, e.line[off%int64(len(e.line)):])
+	for n < len(p) {
+		n += copy(p[n:], e.line)
 	}
-	return len(p), nil
+	return n, nil
 }
 
 func TestLargeLogsAreReadInPart(t *testing.T) {
-	const size = 200 << 20
+	const size = 1 << 30
 	cases := map[string]struct {
 		line   string
 		req    LogRequest
 		atMost int
 	}{
-		"tail":                 {"step 1 loss 0.25\n", LogRequest{Tail: 100}, 256 << 10},
+		"nothing asked":        {"step 1 loss 0.25\n", LogRequest{}, 512 << 10},
+		"tail":                 {"step 1 loss 0.25\n", LogRequest{Tail: 100}, 512 << 10},
+		"tail of errors":       {"ValueError: 1\n", LogRequest{Tail: 100}, 512 << 10},
 		"head":                 {"step 1 loss 0.25\n", LogRequest{Head: 100}, 256 << 10},
-		"cursor":               {"step 1 loss 0.25\n", LogRequest{Cursor: at(100 << 20)}, 256 << 10},
+		"cursor":               {"step 1 loss 0.25\n", LogRequest{Cursor: at(100 << 20), KeepRepeats: true}, 256 << 10},
+		"cursor, folded":       {"step 1 loss 0.25\n", LogRequest{Cursor: at(100 << 20)}, 3 << 20},
+		"grep":                 {"step 1 loss 0.25\n", LogRequest{Grep: "loss"}, 1 << 20},
+		"grep, last matches":   {"step 1 loss 0.25\n", LogRequest{Grep: "loss", Tail: 10}, 1 << 20},
+		"grep, context":        {"step 1 loss 0.25\n", LogRequest{Grep: "loss", Head: 1}, 1 << 20},
 		"tail, no line end":    {"step 1 loss 0.25 ", LogRequest{Tail: 100}, 3 << 20},
 		"tail, a progress bar": {"\r 10%|####      |", LogRequest{Tail: 100}, 3 << 20},
 		"cursor, no line end":  {"step 1 loss 0.25 ", LogRequest{Cursor: at(0)}, 3 << 20},

@@ -25,9 +25,16 @@ func render(raw []byte) string {
 	return redact.Text(terminal(raw))
 }
 
-// forward reads from start: at most the given number of lines (0: no limit), at most budget bytes of text. A window of raw
-// bytes grows until it fills the budget.
-func forward(log io.ReaderAt, size, start int64, lines, budget int) (LogSlice, error) {
+// shape is how a part of a log is wanted: at most so many lines (0: no limit) and bytes of text, repeated lines folded or
+// not.
+type shape struct {
+	lines, budget int
+	fold          bool
+}
+
+// forward reads from start. A window of raw bytes grows until it fills the budget.
+func forward(log io.ReaderAt, size, start int64, want shape) (LogSlice, error) {
+	budget := want.budget
 	slice := LogSlice{Start: start, End: start, Size: size, NextCursor: start}
 	var taken taken
 	var end int64
@@ -38,7 +45,7 @@ func forward(log io.ReaderAt, size, start int64, lines, budget int) (LogSlice, e
 			return slice, err
 		}
 		last := end == size || window >= windowMost
-		taken = take(raw, lines, budget, last)
+		taken = take(raw, want, last)
 		if taken.full || last || len(taken.text) > budget/2 {
 			break
 		}
@@ -48,7 +55,11 @@ func forward(log io.ReaderAt, size, start int64, lines, budget int) (LogSlice, e
 	slice.NextCursor, slice.More = slice.End, slice.End < size
 	allButARune := end == size && !taken.full // the last one is not whole yet
 	if slice.More && !taken.enough && !allButARune {
-		slice.Cut = &Cut{From: slice.End, To: size, Why: fmt.Sprintf("the budget of %d tokens is used up; read on with cursor %d", budget/bytesPerToken, slice.End)}
+		why := fmt.Sprintf("the budget of %d tokens is used up", budget/bytesPerToken)
+		if !taken.full && len(taken.text) <= budget/2 {
+			why = fmt.Sprintf("%d bytes show no more than this", slice.End-start)
+		}
+		slice.Cut = &Cut{From: slice.End, To: size, Why: fmt.Sprintf("%s; read on with cursor %d", why, slice.End)}
 	}
 	return slice, nil
 }
@@ -63,11 +74,11 @@ type taken struct {
 
 // take renders whole lines from the start of raw until a limit is met. The last part without a newline is taken only where
 // last says that no larger window will come.
-func take(raw []byte, lines, budget int, last bool) taken {
+func take(raw []byte, want shape, last bool) taken {
 	var out taken
 	var text []byte
 	for count := 0; out.raw < len(raw); count++ {
-		if lines > 0 && count == lines {
+		if want.lines > 0 && count >= want.lines {
 			out.full, out.enough = true, true
 			break
 		}
@@ -80,10 +91,19 @@ func take(raw []byte, lines, budget int, last bool) taken {
 			break
 		}
 		shown := render(line)
-		if len(text)+len(shown) > budget {
+		if want.fold {
+			more, bytes := likesAfter(raw[out.raw+len(line):], line, shown, want.lines-count-1)
+			if folded := foldNote(shown, more); folded != "" && len(text)+len(shown)+len(folded) <= want.budget {
+				text = append(append(text, shown...), folded...)
+				out.raw += len(line) + bytes
+				count += more
+				continue
+			}
+		}
+		if len(text)+len(shown) > want.budget {
 			out.full = true
 			if len(text) == 0 {
-				n := cutLine(line, budget)
+				n := cutLine(line, want.budget)
 				text, out.raw = append(text, render(line[:n])...), out.raw+n
 			}
 			break
@@ -128,7 +148,8 @@ func cutLine(line []byte, budget int) int {
 }
 
 // tail reads the last lines. It searches backwards block by block and never further than windowMost.
-func tail(log io.ReaderAt, size int64, lines, budget int) (LogSlice, error) {
+func tail(log io.ReaderAt, size int64, want shape) (LogSlice, error) {
+	lines, budget := want.lines, want.budget
 	from, whole, err := tailStart(log, size, lines)
 	if err != nil {
 		return LogSlice{}, err
@@ -142,7 +163,7 @@ func tail(log io.ReaderAt, size int64, lines, budget int) (LogSlice, error) {
 		raw, from = raw[skip:], from+int64(skip)
 	}
 	raw = raw[:wholeRunes(raw)]
-	text, used := lastThatFit(raw, budget)
+	text, used := lastThatFit(raw, want)
 	slice := LogSlice{Text: text, End: from + int64(len(raw)), Size: size}
 	slice.Start = slice.End - int64(used)
 	slice.NextCursor, slice.More = slice.End, slice.End < size
@@ -196,13 +217,21 @@ func resumeAt(raw []byte) int {
 }
 
 // lastThatFit renders the last lines of raw that fit the budget and says how many raw bytes they are.
-func lastThatFit(raw []byte, budget int) (text string, used int) {
+func lastThatFit(raw []byte, want shape) (text string, used int) {
+	budget := want.budget
 	var parts []string
 	total := 0
 	for used < len(raw) {
 		rest := raw[:len(raw)-used]
-		line := rest[bytes.LastIndexByte(rest[:len(rest)-1], '\n')+1:]
+		line := lastLine(rest)
 		shown := render(line)
+		if want.fold {
+			more, bytes := likesBefore(rest[:len(rest)-len(line)], line, shown)
+			if folded := foldNote(shown, more); folded != "" && total+len(shown)+len(folded) <= budget {
+				parts, total, used = append(parts, shown+folded), total+len(shown)+len(folded), used+len(line)+bytes
+				continue
+			}
+		}
 		if total+len(shown) > budget {
 			if len(parts) == 0 {
 				line = line[len(line)-min(len(line), budget):]

@@ -49,6 +49,8 @@ const (
 	VerdictFile = "verdict.json"
 	StdoutFile  = "stdout.log"
 	StderrFile  = "stderr.log"
+	// ReserveFile takes the room that the records of the end need; it is there while the command runs.
+	ReserveFile = "exit.reserve"
 )
 
 // StateFile is state.json: who runs the job and where. Its presence means that a supervisor has taken the job, after
@@ -103,24 +105,6 @@ type Evidence struct {
 	From string    `json:"from"`
 	Says string    `json:"says"`
 	At   time.Time `json:"at"`
-}
-
-// The categories of a cause (contracts.md, failure_category).
-const (
-	CategoryTransient   = "transient"
-	CategoryEnvironment = "environment"
-	CategoryDependency  = "dependency"
-	CategoryData        = "data"
-	CategoryCode        = "code"
-	CategoryScientific  = "scientific"
-	CategoryPlatform    = "platform"
-	CategoryUnknown     = "unknown"
-)
-
-// Cause is why a job did not succeed: a finding with its category.
-type Cause struct {
-	finding.Finding
-	Category string `json:"category"`
 }
 
 // Verdict is verdict.json.

@@ -3,6 +3,7 @@ package metrics
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -146,32 +147,26 @@ func labelledScores(scores map[string]float64) (labels []string, values []float6
 // counts are the true positives, predictions and targets of one class.
 type counts struct{ hit, predicted, target float64 }
 
-// classification computes accuracy, and precision, recall and f1 in their averages.
-func classification(metric, path string, samples []sample, result *Result) ([]finding.Finding, error) {
+// classTable is what was predicted for whom: class indices into labels, which are in order, so that sums do not differ in
+// their last bit from call to call.
+type classTable struct {
+	labels            []string
+	predicted, target []int32
+}
+
+// classification computes accuracy, balanced_accuracy, and precision, recall and f1 in their averages.
+func classification(metric, path string, samples []sample, result *Result) (statistic, []finding.Finding, error) {
 	classes := classesOf(samples)
 	troubles := map[string]*problem{"prediction_nonfinite": {}, "prediction_not_class": {}}
-	table := map[string]*counts{}
-	row := func(class string) *counts {
-		if table[class] == nil {
-			table[class] = &counts{}
-		}
-		return table[class]
-	}
-	hits := 0
+	var predicted, target []string
 	for _, s := range samples {
 		class, code := classes.predicted(s.row.Prediction)
 		if code != "" {
 			troubles[code].add(s.example(), s.where(path))
 			continue
 		}
-		target := classOf(s.target)
 		result.N++
-		row(class).predicted++
-		row(target).target++
-		if class == target {
-			hits++
-			row(class).hit++
-		}
+		predicted, target = append(predicted, class), append(target, classOf(s.target))
 	}
 	found := notFiniteFinding(*troubles["prediction_nonfinite"])
 	if p := troubles["prediction_not_class"]; p.count > 0 {
@@ -180,19 +175,73 @@ func classification(metric, path string, samples []sample, result *Result) ([]fi
 			"write the predicted class; a probability is not thresholded here"))
 	}
 	if result.N == 0 {
-		return nil, finding.Refuse(found...)
+		return nil, nil, finding.Refuse(found...)
 	}
+	table := newClassTable(predicted, target)
 	if metric == "accuracy" {
-		result.Value = float64(hits) / float64(result.N)
-		return found, nil
+		result.Value, _ = table.accuracy(nil)
+		return table.accuracy, found, nil
 	}
-	more, err := averaged(metric, path, table, classes, result)
-	return append(found, more...), err
+	if metric == "balanced_accuracy" {
+		result.Value, _ = table.balanced(nil)
+		return table.balanced, found, nil
+	}
+	value, more, err := averaged(metric, path, table, classes, result)
+	return value, append(found, more...), err
+}
+
+func newClassTable(predicted, target []string) *classTable {
+	t := &classTable{labels: slices.Concat(predicted, target)}
+	slices.Sort(t.labels)
+	t.labels = slices.Compact(t.labels)
+	index := map[string]int32{}
+	for i, label := range t.labels {
+		index[label] = int32(i)
+	}
+	for i := range predicted {
+		t.predicted, t.target = append(t.predicted, index[predicted[i]]), append(t.target, index[target[i]])
+	}
+	return t
+}
+
+func (t *classTable) accuracy(weights []int32) (float64, bool) {
+	hits := 0.0
+	for i, class := range t.predicted {
+		if class == t.target[i] {
+			hits += weightOf(weights, i)
+		}
+	}
+	return hits / float64(len(t.predicted)), true
+}
+
+func (t *classTable) count(weights []int32) []counts {
+	all := make([]counts, len(t.labels))
+	for i, class := range t.predicted {
+		w := weightOf(weights, i)
+		all[class].predicted += w
+		all[t.target[i]].target += w
+		if class == t.target[i] {
+			all[class].hit += w
+		}
+	}
+	return all
+}
+
+// balanced is the mean recall of the classes that have samples.
+func (t *classTable) balanced(weights []int32) (float64, bool) {
+	sum, n := 0.0, 0.0
+	for _, c := range t.count(weights) {
+		if c.target > 0 {
+			sum += c.hit / c.target
+			n++
+		}
+	}
+	return sum / n, n > 0
 }
 
 // averaged computes precision, recall or f1. A bare name is the binary metric of class 1 (scikit-learn's default) where
 // the classes are 0 and 1 or false and true, else the macro average, with a note.
-func averaged(metric, path string, table map[string]*counts, classes classSet, result *Result) ([]finding.Finding, error) {
+func averaged(metric, path string, table *classTable, classes classSet, result *Result) (statistic, []finding.Finding, error) {
 	name, average, _ := strings.Cut(metric, "_")
 	positive := ""
 	switch {
@@ -213,32 +262,39 @@ func averaged(metric, path string, table map[string]*counts, classes classSet, r
 		})
 	}
 	result.Metric = name + "_" + average
-	if average == "binary" {
-		if positive == "" {
-			return nil, undefined(metric, path, "the classes are not 0 and 1, nor false and true")
-		}
-		result.Value = 0
-		if c := table[positive]; c != nil {
-			result.Value = c.score(name)
-		}
-		return found, nil
+	if average == "binary" && positive == "" {
+		return nil, nil, undefined(metric, path, "the classes are not 0 and 1, nor false and true")
 	}
-	labels := make([]string, 0, len(table))
-	for label := range table {
-		labels = append(labels, label)
-	}
-	sort.Strings(labels) // a sum in map order would differ in its last bit from call to call
-	sum, weights := 0.0, 0.0
-	for _, label := range labels {
-		weight := 1.0
-		if average == "weighted" {
-			weight = table[label].target
+	value := table.average(name, average, positive)
+	result.Value, _ = value(nil)
+	return value, found, nil
+}
+
+// average is precision, recall or f1 of the positive class, or over the classes that occur among targets or predictions.
+func (t *classTable) average(name, average, positive string) statistic {
+	return func(weights []int32) (float64, bool) {
+		all := t.count(weights)
+		if average == "binary" {
+			at, ok := slices.BinarySearch(t.labels, positive)
+			if !ok {
+				return 0, true
+			}
+			return all[at].score(name), true
 		}
-		sum += weight * table[label].score(name)
-		weights += weight
+		sum, total := 0.0, 0.0
+		for _, c := range all {
+			weight := 1.0
+			switch {
+			case average == "weighted":
+				weight = c.target
+			case c.predicted+c.target == 0: // a class that this draw lacks
+				continue
+			}
+			sum += weight * c.score(name)
+			total += weight
+		}
+		return sum / total, total > 0
 	}
-	result.Value = sum / weights
-	return found, nil
 }
 
 // score is precision, recall or f1 of one class; 0 where its denominator is.
@@ -260,32 +316,42 @@ func (c counts) score(name string) float64 {
 
 // logLoss needs probabilities of every class: a list by class index, scores by label, or one probability of class 1
 // where the classes are 0 and 1. Scores that are no probabilities (logits) are not turned into some.
-func logLoss(_, path string, samples []sample, result *Result) ([]finding.Finding, error) {
+func logLoss(_, path string, samples []sample, result *Result) (statistic, []finding.Finding, error) {
 	// epsilon clips a probability of 0, as scikit-learn does for float64.
 	const epsilon = 2.220446049250313e-16
 	classes := classesOf(samples)
 	var bad problem
-	sum := 0.0
+	var losses []float64
 	for _, s := range samples {
 		p, ok := classes.probability(s.row.Prediction, classOf(s.target))
 		if !ok {
 			bad.add(s.example(), s.where(path))
 			continue
 		}
-		result.N++
-		sum -= math.Log(math.Min(math.Max(p, epsilon), 1-epsilon))
+		losses = append(losses, -math.Log(math.Min(math.Max(p, epsilon), 1-epsilon)))
 	}
-	var found []finding.Finding
-	if bad.count > 0 {
-		found = append(found, bad.finding("scores_not_probabilities", "%d predictions are not class probabilities: %s",
-			"numbers from 0 to 1 with sum 1: a list by class index, an object by label, or the probability of class 1 of 0 and 1",
-			"write the probabilities (softmax or sigmoid applied)"))
+	found := notProbabilities(bad)
+	if result.N = len(losses); result.N == 0 {
+		return nil, nil, finding.Refuse(found...)
 	}
-	if result.N == 0 {
-		return nil, finding.Refuse(found...)
+	value := func(weights []int32) (float64, bool) {
+		sum := 0.0
+		for i, loss := range losses {
+			sum += weightOf(weights, i) * loss
+		}
+		return sum / float64(len(losses)), true
 	}
-	result.Value = sum / float64(result.N)
-	return found, nil
+	result.Value, _ = value(nil)
+	return value, found, nil
+}
+
+func notProbabilities(bad problem) []finding.Finding {
+	if bad.count == 0 {
+		return nil
+	}
+	return []finding.Finding{bad.finding("scores_not_probabilities", "%d predictions are not class probabilities: %s",
+		"numbers from 0 to 1 with sum 1: a list by class index, an object by label, or the probability of class 1 of 0 and 1",
+		"write the probabilities (softmax or sigmoid applied)")}
 }
 
 // probability is what a prediction gives to a class.

@@ -119,6 +119,7 @@ type rowFile struct {
 	malformed string           // code of a line that is no usable row
 	severity  finding.Severity // of a lost row
 	rowShape  string           // what a row looks like, for "expected"
+	form      string           // what the file should be: JSON lines, a CSV table, …
 }
 
 // rowsRead is what reading the rows of a file came to.
@@ -137,6 +138,11 @@ type rowProblem struct {
 // each reads the file to its end and hands every object to take. Lines that can't be used become findings, and all
 // others are still read.
 func (f rowFile) each(take func(line, []field) *rowProblem) (rowsRead, error) {
+	return f.eachLine(func(current line, lost *lineReport) { f.one(current, take, lost) })
+}
+
+// eachLine reads the file to its end and hands every line that is not blank to take.
+func (f rowFile) eachLine(take func(line, *lineReport)) (rowsRead, error) {
 	file, err := openRegular(f.path)
 	if err != nil {
 		return rowsRead{}, err
@@ -168,7 +174,7 @@ func (f rowFile) each(take func(line, []field) *rowProblem) (rowsRead, error) {
 			continue
 		}
 		lines++
-		f.one(current, take, &lost)
+		take(current, &lost)
 	}
 	if lines == 0 {
 		lost.findings = append(lost.findings, f.empty(reader.offset))
@@ -207,10 +213,24 @@ func (f rowFile) where(number int, offset int64) *finding.Where {
 	return &finding.Where{Path: f.path, Line: number, Byte: offset}
 }
 
+// unterminated is a last row that no line end follows, in a shape that does not show by itself where a row is whole.
+func (f rowFile) unterminated(current line) finding.Finding {
+	return finding.Finding{
+		Code: "line_unterminated", Severity: finding.Note, Where: f.where(current.number, current.start),
+		What:   fmt.Sprintf("no line end follows the last row (line %d), so its last number may be cut short", current.number),
+		Remedy: "if the job still runs, read again; else do not rest a claim on that number",
+	}
+}
+
+// wordByte says whether a byte may stand inside a number or word.
+func wordByte(c byte) bool {
+	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '.' || c == '-'
+}
+
 func (f rowFile) notText() finding.Finding {
 	return finding.Finding{
-		Code: "not_text", Severity: finding.Error, What: "the file is binary (or UTF-16), not JSON lines",
-		Where: &finding.Where{Path: f.path}, Expected: f.rowShape, Remedy: "write UTF-8 JSON lines, or name the right file",
+		Code: "not_text", Severity: finding.Error, What: "the file is binary (or UTF-16), not " + f.form,
+		Where: &finding.Where{Path: f.path}, Expected: f.rowShape, Remedy: "write UTF-8 text, or name the right file",
 	}
 }
 

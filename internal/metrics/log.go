@@ -26,8 +26,12 @@ type Log struct {
 	Points  []Point `json:"points"`
 	Dropped int     `json:"dropped,omitempty"`
 	Names   []Key   `json:"names"`
+	// Shape says what the file was read as, Shapes how many rows of each shape gave points (a text log may mix them).
+	Shape  string         `json:"shape"`
+	Shapes map[string]int `json:"shapes,omitempty"`
 
 	limit   int
+	cut     int // points of names beyond MaxKeys
 	tallies map[Key]*tally
 	order   []Key // of tallies
 }
@@ -43,33 +47,49 @@ var metricsRowShape = `{"step": 120, "epoch": 3, "split": "val", "name": "loss",
 func ReadJSONL(path string) (*Log, []finding.Finding, error) { return readJSONL(path, MaxPoints) }
 
 func readJSONL(path string, limit int) (*Log, []finding.Finding, error) {
-	log := &Log{Path: path, limit: limit, tallies: map[Key]*tally{}}
+	log := newLog(path, ShapeJSONL, limit)
 	keys := keyCache{}
-	cut := 0
-	file := rowFile{path: path, malformed: "metrics_line_malformed", severity: finding.Warning, rowShape: metricsRowShape}
+	file := rowFile{path: path, malformed: "metrics_line_malformed", severity: finding.Warning, rowShape: metricsRowShape, form: "JSON lines"}
 	read, err := file.each(func(at line, row []field) *rowProblem {
 		points, empty, problem := rowPoints(at, row, keys)
-		for _, key := range empty {
-			if t := log.tally(key); t != nil {
-				t.nulls++
-			}
-		}
-		for _, point := range points {
-			if !log.add(point) {
-				cut++
-			}
-		}
+		log.row(ShapeJSONL, points, empty)
 		return problem
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	log.SHA256, log.Bytes = read.sha256, read.bytes
-	log.close()
-	if finding.Has(read.findings, finding.Error) {
-		return log, read.findings, nil
+	return log, log.finish(read), nil
+}
+
+func newLog(path, shape string, limit int) *Log {
+	return &Log{Path: path, Shape: shape, Shapes: map[string]int{}, limit: limit, tallies: map[Key]*tally{}}
+}
+
+// row takes the points of one row, and the names that it left empty.
+func (l *Log) row(shape string, points []Point, empty []Key) {
+	for _, key := range empty {
+		if t := l.tally(key); t != nil {
+			t.nulls++
+		}
 	}
-	return log, append(read.findings, log.limits(cut)...), nil
+	for _, point := range points {
+		if !l.add(point) {
+			l.cut++
+		}
+	}
+	if len(points) > 0 {
+		l.Shapes[shape]++
+	}
+}
+
+// finish closes the log and gives what there is to say about the reading.
+func (l *Log) finish(read rowsRead) []finding.Finding {
+	l.SHA256, l.Bytes = read.sha256, read.bytes
+	l.close()
+	if finding.Has(read.findings, finding.Error) {
+		return read.findings
+	}
+	return append(read.findings, l.limits(l.cut)...)
 }
 
 // limits reports what the bounds took, and a file without a single value.
@@ -92,7 +112,7 @@ func (l *Log) limits(cut int) []finding.Finding {
 	if len(l.Points) == 0 {
 		found = append(found, finding.Finding{
 			Code: "metrics_no_points", Severity: finding.Warning, Where: where,
-			What: "no row holds a metric", Expected: metricsRowShape, Remedy: "name the metrics file, or fix its writer",
+			What: "no row holds a metric", Expected: l.rowShape(), Remedy: "name the metrics file, or fix its writer",
 		})
 	}
 	return found

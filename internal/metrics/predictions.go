@@ -52,7 +52,7 @@ func readPredictions(path string, limit int) (*Predictions, []finding.Finding, e
 	first := map[string]int{}
 	twice := problem{}
 	beyond := 0
-	file := rowFile{path: path, malformed: "predictions_line_malformed", severity: finding.Error, rowShape: predictionRowShape}
+	file := rowFile{path: path, malformed: "predictions_line_malformed", severity: finding.Error, rowShape: predictionRowShape, form: "JSON lines"}
 	read, err := file.each(func(at line, row []field) *rowProblem {
 		prediction, bad := predictionRow(at, row)
 		if bad != nil {

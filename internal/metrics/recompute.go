@@ -26,6 +26,13 @@ type Result struct {
 	N      int     `json:"n"`
 	Whole  bool    `json:"whole"`
 	From   Range   `json:"from"`
+	// Interval is the 95 % percentile bootstrap interval over samples (a forecast of several steps is one sample), the
+	// same for the same file; see IntervalLevel. Resamples is how many draws it rests on, 0 where there is no interval:
+	// fewer than 10 samples, or a metric that has no value on many draws.
+	Interval  [2]float64 `json:"interval"`
+	Resamples int        `json:"resamples"`
+	// ByStep is the metric at each step ahead, where every prediction is a list of the same length, at most 1000 long.
+	ByStep []float64 `json:"by_step,omitempty"`
 }
 
 // sample is a prediction beside the server's own target for its id.
@@ -35,10 +42,11 @@ type sample struct {
 }
 
 // Recompute computes a metric from predictions and the server's own targets (id → text as it stands in the data), matched
-// by sample id. The target that the script wrote is only compared with ours.
+// by sample id. The target that the script wrote is only compared with ours. A forecast of several steps is one sample
+// whose prediction is a list and whose target is the list of as many numbers in JSON ("[1.5, 1.7]").
 //
 // Findings: prediction_missing, prediction_id_foreign, prediction_id_duplicate, target_mismatch, target_missing, prediction_nonfinite,
-// prediction_not_number, prediction_not_class, scores_not_probabilities (all errors, with counts and examples; Whole is
+// prediction_not_number, prediction_shape_mismatch, prediction_not_class, scores_not_probabilities (all errors, with counts and examples; Whole is
 // false then), metric_average_assumed (note). It refuses, with a *finding.Refused, what can't be computed at all:
 // metric_not_recomputable, targets_empty, target_not_numeric, metric_undefined, or no id in common.
 func Recompute(name string, preds *Predictions, targets map[string]string) (Result, []finding.Finding, error) {
@@ -61,10 +69,11 @@ func Recompute(name string, preds *Predictions, targets map[string]string) (Resu
 		return Result{}, nil, finding.Refuse(found...)
 	}
 	result := Result{Metric: metric, From: Range{Path: preds.Path, End: preds.Bytes, SHA256: preds.SHA256}}
-	more, err := formula.compute(metric, preds.Path, samples, &result)
+	value, more, err := formula.compute(metric, preds.Path, samples, &result)
 	if err != nil {
 		return Result{}, nil, err
 	}
+	result.Interval, result.Resamples = interval(result.N, value)
 	found = append(found, more...)
 	result.Whole = !finding.Has(found, finding.Error) && result.N == len(targets)
 	return result, found, nil
@@ -154,7 +163,8 @@ func exampleID(targets map[string]string) string {
 func largestMagnitude(targets map[string]string) float64 {
 	largest := 0.0
 	for _, text := range targets {
-		if value, ok := numeric(text); ok {
+		numbers, _ := targetNumbers(text)
+		for _, value := range numbers {
 			largest = math.Max(largest, math.Abs(value))
 		}
 	}
@@ -173,8 +183,17 @@ func sameTarget(inFile any, ours string, largest float64) bool {
 		return sameClass(value, text)
 	case bool:
 		return sameClass(value, text)
-	case []float64: // a target of shape (1,)
-		return len(value) == 1 && sameTarget(value[0], ours, largest)
+	case []float64: // a target of shape (1,), or the steps of a forecast
+		numbers, ok := targetNumbers(ours)
+		if !ok || len(numbers) != len(value) {
+			return len(value) == 1 && sameTarget(value[0], ours, largest)
+		}
+		for i, number := range numbers {
+			if !(math.Abs(value[i]-number) <= 1e-5*math.Abs(number)+1e-7*largest) {
+				return false
+			}
+		}
+		return true
 	case string:
 		if number, ok := numeric(value); ok {
 			return sameTarget(number, ours, largest)

@@ -32,6 +32,8 @@ type field struct {
 	kind kind
 	raw  []byte
 	at   int
+	// loose takes numbers as printers and spreadsheets write them, beside those of JSON: .5, 1., +1, 007
+	loose bool
 }
 
 // syntaxError says what was expected at which byte of the line; cut means the text ended too early.
@@ -329,7 +331,7 @@ func (f field) number() (value float64, nonFinite, text string, ok bool) {
 	if !ok || text == "" {
 		return 0, "", "", false
 	}
-	if !isNumber(text) {
+	if !isNumber(text) && !(f.loose && printedNumber(text)) {
 		word := nonFiniteWord(text)
 		return nonFiniteValue(word), word, text, word != ""
 	}

@@ -53,14 +53,15 @@ func always(w weight) func(string) (weight, bool) {
 	return func(string) (weight, bool) { return w, true }
 }
 
-// appendNamed finds values by the name that stands before them, in the forms of env files, YAML, JSON, Python and command
+// named finds values by the name that stands before them, in the forms of env files, YAML, JSON, Python and command
 // lines.
-func appendNamed(found []span, b, lower []byte) []span {
-	for _, word := range nameWords {
-		done := 0 // a name inside a value that is masked already needs no second look
-		each(lower, word.text, func(at int) {
+func (w *window) named() {
+	b, lower := w.b, w.lower
+	for i, word := range nameWords {
+		done := &w.done[i] // a name inside a value that is masked already needs no second look
+		w.each(lower, word.text, func(at int) {
 			end := at + len(word.text)
-			if at < done || end < len(b) && isWordDash(b[end]) {
+			if at < *done || end < len(b) && isWordDash(b[end]) {
 				return
 			}
 			start := nameStart(b, at)
@@ -69,12 +70,11 @@ func appendNamed(found []span, b, lower []byte) []span {
 				return
 			}
 			if s, ok := namedValue(b, start, end, weight); ok {
-				found = append(found, s)
-				done = s.end
+				w.found = append(w.found, s)
+				*done = s.end
 			}
 		})
 	}
-	return found
 }
 
 func nameStart(b []byte, at int) int {

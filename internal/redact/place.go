@@ -2,11 +2,12 @@ package redact
 
 import "bytes"
 
-// appendURLPasswords finds the password of a URL's user information (RFC 3986, section 3.2.1), and a token that stands
+// urlPasswords finds the password of a URL's user information (RFC 3986, section 3.2.1), and a token that stands
 // alone in the place of the user.
-func appendURLPasswords(found []span, b []byte) []span {
+func (w *window) urlPasswords() {
+	b := w.b
 	const loneToken = 20 // bytes; shorter ones are user names
-	each(b, "://", func(at int) {
+	w.each(b, "://", func(at int) {
 		start := at + len("://")
 		end := until(b, start, 1024, func(c byte) bool {
 			return isSpace(c) || isQuote(c) || bytes.IndexByte([]byte("/?#<>\\"), c) >= 0
@@ -18,19 +19,19 @@ func appendURLPasswords(found []span, b []byte) []span {
 		user := b[start : start+host]
 		colon := bytes.IndexByte(user, ':')
 		if colon >= 0 && colon+1 < len(user) && !isPlaceholder(string(user[colon+1:])) {
-			found = append(found, span{start + colon + 1, start + host})
+			w.found = append(w.found, span{start + colon + 1, start + host})
 		}
 		if colon < 0 && len(user) >= loneToken && bytes.ContainsFunc(user, isDigitRune) {
-			found = append(found, span{start, start + host})
+			w.found = append(w.found, span{start, start + host})
 		}
 	})
-	return found
 }
 
-// appendHeaders finds what follows "Authorization:" (RFC 9110, section 11.6.2), however it is written down, and a bearer
+// headers finds what follows "Authorization:" (RFC 9110, section 11.6.2), however it is written down, and a bearer
 // token that stands without its header.
-func appendHeaders(found []span, b, lower []byte) []span {
-	each(lower, "authorization", func(at int) {
+func (w *window) headers() {
+	b, lower := w.b, w.lower
+	w.each(lower, "authorization", func(at int) {
 		value, ok := afterSeparator(b, at+len("authorization"))
 		if !ok {
 			return
@@ -44,19 +45,18 @@ func appendHeaders(found []span, b, lower []byte) []span {
 		end := until(b, value, scanLimit, func(c byte) bool { return isSpace(c) || isQuote(c) || c == ',' || c == '\\' })
 		credential := string(b[value:end])
 		if isSecret(key, credential, false) || named && len(credential) >= 8 && !isPlaceholder(credential) && !isCode(credential) {
-			found = append(found, span{value, end})
+			w.found = append(w.found, span{value, end})
 		}
 	})
-	each(lower, "bearer ", func(at int) {
+	w.each(lower, "bearer ", func(at int) {
 		start := skipBlanks(b, at+len("bearer "))
 		end := until(b, start, scanLimit, func(c byte) bool {
 			return !isAlnum(c) && bytes.IndexByte([]byte("._~+/=-"), c) < 0
 		})
 		if end-start >= 16 && bytes.ContainsFunc(b[start:end], isDigitRune) {
-			found = append(found, span{start, end})
+			w.found = append(w.found, span{start, end})
 		}
 	})
-	return found
 }
 
 func isScheme(word string) bool {
@@ -67,9 +67,10 @@ func isScheme(word string) bool {
 	return false
 }
 
-// appendLogins finds the key given to a `wandb login` or wandb.login(key=…): 40 hex digits that have no shape of their own.
-func appendLogins(found []span, b, lower []byte) []span {
-	each(lower, "wandb", func(at int) {
+// logins finds the key given to a `wandb login` or wandb.login(key=…): 40 hex digits that have no shape of their own.
+func (w *window) logins() {
+	b, lower := w.b, w.lower
+	w.each(lower, "wandb", func(at int) {
 		rest := lower[at+len("wandb") : min(len(b), at+120)]
 		login := bytes.Index(rest, []byte("login"))
 		if login < 0 || login > 1 {
@@ -79,12 +80,11 @@ func appendLogins(found []span, b, lower []byte) []span {
 		for i := at + len("wandb") + login + len("login"); i < line; {
 			end := until(b, i, scanLimit, func(c byte) bool { return !isAlnum(c) })
 			if end-i >= 32 && !isWord(b[i-1]) && bytes.ContainsFunc(b[i:end], isDigitRune) {
-				found = append(found, span{i, end})
+				w.found = append(w.found, span{i, end})
 			}
 			i = max(end, i) + 1
 		}
 	})
-	return found
 }
 
 // skipOpening passes the quote that opens a value, with the letters Python and others put before it (f"…", b'…') and the

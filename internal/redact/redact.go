@@ -8,6 +8,9 @@ import (
 // scanLimit bounds in bytes how far one hit looks for the end of its secret, so that hostile text costs linear time.
 const scanLimit = 8 << 10
 
+// blankLimit bounds in bytes the blanks between a name and its value.
+const blankLimit = 256
+
 // keyBlockLimit bounds a private key block in bytes; a 16384-bit RSA key in PEM takes about 12 KiB.
 const keyBlockLimit = 32 << 10
 
@@ -56,20 +59,35 @@ func mask(b []byte, spans []span) []byte {
 	return b
 }
 
-// secrets lists the spans to mask, in no order; they may overlap.
+// window is a part of a text in which secrets are looked for. A hit is where a shape, a place or a name begins; those in
+// [from, to) are judged. What stands before from and behind to is looked at, so that a text may be judged in parts.
+type window struct {
+	b, lower []byte
+	from, to int
+	// done is, for each of nameWords, where the value that was masked last ends.
+	done []int
+	// found lists the spans to mask, in no order; they may overlap. None begins before its hit.
+	found []span
+}
+
+// secrets lists the spans to mask in a whole text.
 func secrets(b []byte) []span {
 	if len(b) == 0 {
 		return nil
 	}
-	var found []span
-	found = appendShapes(found, b)
-	found = appendWebTokens(found, b)
-	lower := lowerASCII(b)
-	found = appendKeyBlocks(found, b)
-	found = appendURLPasswords(found, b)
-	found = appendHeaders(found, b, lower)
-	found = appendLogins(found, b, lower)
-	return appendNamed(found, b, lower)
+	w := window{b: b, lower: lowerASCII(b), to: len(b), done: make([]int, len(nameWords))}
+	w.judge()
+	return w.found
+}
+
+func (w *window) judge() {
+	w.shapes()
+	w.webTokens()
+	w.keyBlocks()
+	w.urlPasswords()
+	w.headers()
+	w.logins()
+	w.named()
 }
 
 // lowerASCII folds ASCII letters only, so that offsets stay those of b.
@@ -84,10 +102,11 @@ func lowerASCII(b []byte) []byte {
 	return lower
 }
 
-// each calls visit with every offset of word in b.
-func each(b []byte, word string, visit func(at int)) {
-	for from := 0; ; {
-		i := bytes.Index(b[from:], []byte(word))
+// each calls visit with the offset of every hit of word in text, which is w.b or w.lower.
+func (w *window) each(text []byte, word string, visit func(at int)) {
+	text = text[:min(len(text), w.to+len(word)-1)]
+	for from := w.from; from < len(text); {
+		i := bytes.Index(text[from:], []byte(word))
 		if i < 0 {
 			return
 		}
@@ -111,8 +130,9 @@ func until(b []byte, start, limit int, stop func(byte) bool) int {
 	return end
 }
 
+// skipBlanks passes blanks and tabs, at most blankLimit of them.
 func skipBlanks(b []byte, at int) int {
-	for at < len(b) && (b[at] == ' ' || b[at] == '\t') {
+	for end := min(len(b), at+blankLimit); at < end && (b[at] == ' ' || b[at] == '\t'); {
 		at++
 	}
 	return at

@@ -53,9 +53,10 @@ var shapes = []shape{
 	{prefix: "rk_live_", member: isAlnum, least: 20},
 }
 
-func appendShapes(found []span, b []byte) []span {
+func (w *window) shapes() {
+	b := w.b
 	for _, s := range shapes {
-		each(b, s.prefix, func(at int) {
+		w.each(b, s.prefix, func(at int) {
 			if at > 0 && isWord(b[at-1]) {
 				return
 			}
@@ -65,16 +66,16 @@ func appendShapes(found []span, b []byte) []span {
 			if size < s.least || s.most > 0 && size > s.most || s.digit && !bytes.ContainsFunc(b[body:end], isDigitRune) {
 				return
 			}
-			found = append(found, span{at, end})
+			w.found = append(w.found, span{at, end})
 		})
 	}
-	return found
 }
 
-// appendWebTokens finds JSON Web Tokens (RFC 7519): three base64url parts, the first of which is a JSON object and so
+// webTokens finds JSON Web Tokens (RFC 7519): three base64url parts, the first of which is a JSON object and so
 // begins with "eyJ".
-func appendWebTokens(found []span, b []byte) []span {
-	each(b, "eyJ", func(at int) {
+func (w *window) webTokens() {
+	b := w.b
+	w.each(b, "eyJ", func(at int) {
 		if at > 0 && isWord(b[at-1]) {
 			return
 		}
@@ -85,40 +86,97 @@ func appendWebTokens(found []span, b []byte) []span {
 		}
 		claims := part(head + 1)
 		if claims-head-1 >= 10 && claims < len(b) && b[claims] == '.' {
-			found = append(found, span{at, part(claims + 1)})
+			w.found = append(w.found, span{at, part(claims + 1)})
 		}
 	})
-	return found
 }
 
-// appendKeyBlocks finds private keys in PEM or PGP armour (RFC 7468, RFC 9580), also as one string with \n escapes, and
-// also when the end of the block was cut off.
-func appendKeyBlocks(found []span, b []byte) []span {
-	const dashes = "-----"
-	each(b, dashes+"BEGIN ", func(at int) {
-		label := at + len(dashes+"BEGIN ")
-		closing := bytes.Index(b[label:min(len(b), label+80)], []byte(dashes))
-		if closing < 0 || !bytes.Contains(b[label:label+closing], []byte("PRIVATE KEY")) {
-			return
+const (
+	keyDashes = "-----"
+	keyBegin  = keyDashes + "BEGIN "
+)
+
+// keyBlocks finds private keys in PEM or PGP armour (RFC 7468, RFC 9580), also as one string with \n escapes, and also
+// when the end of the block was cut off.
+func (w *window) keyBlocks() {
+	w.each(w.b, keyBegin, func(at int) {
+		if s, ok := keyBlock(w.b, at); ok {
+			w.found = append(w.found, s)
 		}
-		body := label + closing + len(dashes)
-		window := b[body:min(len(b), body+keyBlockLimit)]
-		if end := bytes.Index(window, []byte(dashes+"END ")); end >= 0 && !bytes.ContainsFunc(window[:end], notKeyBlock) {
-			found = append(found, span{body, body + end})
-			return
-		}
-		found = append(found, cutKeyBlock(b, body)...)
 	})
-	return found
 }
 
-// notKeyBlock tells text between the two marks that is no key, such as code that searches for them.
-func notKeyBlock(r rune) bool {
-	return r > 0x7e || !isAlnum(byte(r)) && !bytes.ContainsRune([]byte("+/=\\\"',:;.- \t\r\n"), r)
+// keyBlock judges the block whose mark begins at `at`.
+func keyBlock(b []byte, at int) (s span, ok bool) {
+	body, ok, _ := keyLabel(b, at)
+	if !ok {
+		return span{}, false
+	}
+	if end, whole := keyEnd(b, body); whole {
+		return span{body, end}, true
+	}
+	s, _ = cutKeyBlock(b, body)
+	return s, true
 }
 
-// cutKeyBlock masks the lines of base64 that follow a header without an end.
-func cutKeyBlock(b []byte, at int) []span {
+// keyBlockSettled reports whether no bytes appended to b can change what keyBlock says of it.
+func keyBlockSettled(b []byte, at int) bool {
+	body, ok, settled := keyLabel(b, at)
+	if !ok {
+		return settled
+	}
+	end, whole := keyEnd(b, body)
+	if whole {
+		return true
+	}
+	window := b[body:min(len(b), body+keyBlockLimit)]
+	noEndComes := end > 0 || len(window) == keyBlockLimit || otherThanKey(window) >= 0
+	_, stopped := cutKeyBlock(b, body)
+	return noEndComes && stopped
+}
+
+// keyLabel reads the label of a mark: where the body begins, and whether it is that of a private key.
+func keyLabel(b []byte, at int) (body int, ok, settled bool) {
+	const labelMost = 80
+	label := at + len(keyBegin)
+	closing := bytes.Index(b[label:min(len(b), label+labelMost)], []byte(keyDashes))
+	if closing < 0 {
+		return 0, false, len(b) >= label+labelMost
+	}
+	return label + closing + len(keyDashes), bytes.Contains(b[label:label+closing], []byte("PRIVATE KEY")), true
+}
+
+// keyEnd finds the mark that ends a block, 0 where there is none; whole tells that nothing but a key stands before it.
+func keyEnd(b []byte, body int) (end int, whole bool) {
+	window := b[body:min(len(b), body+keyBlockLimit)]
+	n := bytes.Index(window, []byte(keyDashes+"END "))
+	if n < 0 {
+		return 0, false
+	}
+	return body + n, otherThanKey(window[:n]) < 0
+}
+
+// otherThanKey finds text between the two marks that is no key, such as code that searches for them; -1 where all may be.
+func otherThanKey(b []byte) int {
+	for i, c := range b {
+		if !inKeyBlock[c] {
+			return i
+		}
+	}
+	return -1
+}
+
+// inKeyBlock are the bytes of keys, of their headers and of the strings they are quoted in.
+var inKeyBlock = func() (in [256]bool) {
+	for c := range 128 {
+		in[c] = isAlnum(byte(c)) || bytes.IndexByte([]byte("+/=\\\"',:;.- \t\r\n"), byte(c)) >= 0
+	}
+	return in
+}()
+
+// cutKeyBlock masks the lines of base64 that follow a header without an end. stopped says that something else than the end
+// of b ended them.
+func cutKeyBlock(b []byte, at int) (s span, stopped bool) {
 	start := at
 	for at < len(b) && at-start < keyBlockLimit {
 		end := until(b, at, scanLimit, func(c byte) bool { return c == '\n' })
@@ -126,15 +184,14 @@ func cutKeyBlock(b []byte, at int) []span {
 		if len(line) > 0 && bytes.ContainsFunc(line, func(r rune) bool {
 			return r > 0x7e || !isAlnum(byte(r)) && !bytes.ContainsRune([]byte("+/=\\"), r)
 		}) {
-			break
+			return span{start, at}, end < len(b)
 		}
 		if end >= len(b) {
-			at = end
-			break
+			return span{start, end}, false
 		}
 		at = end + 1
 	}
-	return []span{{start, at}}
+	return span{start, at}, at-start >= keyBlockLimit
 }
 
 func isUpperDigit(c byte) bool { return 'A' <= c && c <= 'Z' || isDigit(c) }

@@ -83,7 +83,7 @@ func (w *validationWork) recompute() {
 				continue
 			}
 			w.claim(evidence.Claim{Metric: key.Name, Split: key.Split, Value: p.Value, Unit: p.Unit, Level: evidence.Logged, Note: where,
-				From: []evidence.Range{{Path: w.outputNamed("metrics.jsonl"), Start: p.Start, End: p.End, SHA256: w.log.SHA256}}})
+				From: []evidence.Range{{Path: w.metricsName, Start: p.Start, End: p.End, SHA256: w.log.SHA256}}})
 		}
 	}
 	for _, o := range w.outputs {
@@ -148,8 +148,12 @@ func (w *validationWork) fromPredictions(name string) {
 			w.unchecked = append(w.unchecked, fmt.Sprintf("%s/%s: %s does not cover the %s part", preds.Split, metric, name, preds.Split))
 			continue
 		}
-		w.claim(evidence.Claim{Metric: metric, Split: preds.Split, Value: result.Value, Unit: w.unitOf(metric), Level: evidence.Recomputed, N: result.N,
-			From: []evidence.Range{{Path: name, Start: result.From.Start, End: result.From.End, SHA256: preds.SHA256}}})
+		claim := evidence.Claim{Metric: metric, Split: preds.Split, Value: result.Value, Unit: w.unitOf(metric), Level: evidence.Recomputed, N: result.N,
+			From: []evidence.Range{{Path: name, Start: result.From.Start, End: result.From.End, SHA256: preds.SHA256}}}
+		if result.Resamples > 0 {
+			claim.Interval = result.Interval[:]
+		}
+		w.claim(claim)
 		w.compare(metrics.Key{Split: preds.Split, Name: metric}, result.Value, name)
 	}
 }
@@ -229,7 +233,7 @@ func (w *validationWork) compare(key metrics.Key, value float64, from string) {
 	if !agrees {
 		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "metric_contradicted", Severity: finding.Error,
 			What:     fmt.Sprintf("the log says %s = %s, the predictions give %.6g", key, point.Text, value),
-			Where:    &finding.Where{Path: w.abs(w.outputNamed("metrics.jsonl")), Line: point.Line, Byte: point.Start},
+			Where:    &finding.Where{Path: w.abs(w.metricsName), Line: point.Line, Byte: point.Start},
 			Expected: fmt.Sprintf("%.6g (from %s)", value, from), Remedy: "the script computes or logs this metric wrongly, or its predictions are not of that checkpoint; correct it and run again"})
 	}
 }

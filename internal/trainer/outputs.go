@@ -130,7 +130,9 @@ func earlierOutputs(run *engine.Run) (map[string]string, error) {
 		}
 		for _, o := range outputs {
 			for p := filepath.Join(run.CodeSaveDir, filepath.FromSlash(o.Path)); within(p, run.CodeSaveDir) && p != run.CodeSaveDir; p = filepath.Dir(p) {
-				ours[p] = e.Folder
+				if ours[p] == "" { // the newest job that left it
+					ours[p] = e.Folder
+				}
 			}
 		}
 	}

@@ -378,6 +378,13 @@ func (w *launchWork) preflight(ctx context.Context) (bool, error) {
 func (w *launchWork) create(ctx context.Context) (*jobs.Entry, error) {
 	run := w.step.Run
 	id, folder := w.freeID()
+	w.step.Say(w.p.Name(), "freezing the code of job %s", id)
+	command, taken, frozen, err := w.p.t.freezeJob(ctx, run, w.made, folder)
+	w.out.Findings = append(w.out.Findings, frozen...)
+	if err != nil {
+		w.out.Findings = append(w.out.Findings, refusalOf(err)...)
+		return nil, notRefused(err)
+	}
 	w.step.Say(w.p.Name(), "starting job %s", id)
 	before, found, err := inventory(run, w.made)
 	if err != nil {
@@ -400,7 +407,7 @@ func (w *launchWork) create(ctx context.Context) (*jobs.Entry, error) {
 			return nil, err
 		}
 	}
-	request := jobs.Request{JobID: id, RunID: run.ID, Attempt: run.Attempt, Command: w.made.Command, WorkDir: run.CodeSaveDir, Resources: launch.Resources,
+	request := jobs.Request{JobID: id, RunID: run.ID, Attempt: run.Attempt, Command: command.Argv, Env: command.Env, WorkDir: run.CodeSaveDir, Resources: launch.Resources,
 		ExpectedOutputs: w.made.Outputs, Site: "local", Channel: contract.ChannelLocalDirect, Marker: w.marker, SubmittedBy: "trainwright", Task: run.Handoff.StepGoal,
 		WallTimeSeconds: run.Handoff.Inputs.StepWallclockBudgetSeconds, CreatedAt: w.step.Now()}
 	if err := jobs.Create(folder, request); err != nil {
@@ -411,7 +418,7 @@ func (w *launchWork) create(ctx context.Context) (*jobs.Entry, error) {
 		}
 		return nil, err
 	}
-	if err := run.Dir.AppendEvent(rundir.Event{Time: w.step.Now(), Phase: w.p.Name(), Event: "job_created", By: "trainwright", Detail: map[string]any{"job_id": id}}); err != nil {
+	if err := run.Dir.AppendEvent(rundir.Event{Time: w.step.Now(), Phase: w.p.Name(), Event: "job_created", By: "trainwright", Detail: map[string]any{"job_id": id, "snapshot": taken.TreeSHA256}}); err != nil {
 		return nil, err
 	}
 	if _, err := w.p.t.Runtime.Submit(ctx, folder); err != nil {

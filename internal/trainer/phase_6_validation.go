@@ -63,15 +63,17 @@ type validationWork struct {
 	external    bool
 	checkpoints []checkpoint.Info
 	log         *metrics.Log
-	oldBytes    int64 // length of metrics.jsonl before a job that resumed
+	metricsName string // the output that the log was read from
+	oldBytes    int64  // length of metrics.jsonl before a job that resumed
 	best        bestEpoch
 	claims      []evidence.Claim
+	baselines   []scored
 	criteria    []judged
 	unchecked   []string
 }
 
 // Run does phase 6.
-func (p validation) Run(_ context.Context, step *engine.Step) (engine.Outcome, error) {
+func (p validation) Run(ctx context.Context, step *engine.Step) (engine.Outcome, error) {
 	var out engine.Outcome
 	w := &validationWork{step: step, out: &out, base: step.Run.CodeSaveDir, external: adopts(step.Run.Handoff)}
 	for name, v := range map[string]any{planFile: &w.plan, dataManifestFile: &w.manifest} {
@@ -93,11 +95,14 @@ func (p validation) Run(_ context.Context, step *engine.Step) (engine.Outcome, e
 	w.checkCheckpoints()
 	w.readMetrics()
 	w.recompute()
+	step.Say(p.Name(), "scoring trivial models on the same split")
+	w.compareBaselines(ctx)
 	w.judge()
 	w.verdict()
 	if err := out.AddFile(claimsFile, w.claims); err != nil {
 		return out, err
 	}
+	w.plot()
 	out.AddText(reportFile, w.render())
 	return out, keepAnswers(&out, step, p.Name(), w.given)
 }
@@ -264,12 +269,16 @@ func (w *validationWork) outputNamed(name string) string {
 func (w *validationWork) readMetrics() {
 	name := w.outputNamed("metrics.jsonl")
 	if name == "" {
+		name = w.outputNamed("metrics.csv")
+	}
+	w.metricsName = name
+	if name == "" {
 		w.unchecked = append(w.unchecked, "metrics: the job left no metrics.jsonl")
 		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "metrics_missing", Severity: finding.Warning, What: "the job left no metrics.jsonl", Where: &finding.Where{Path: w.base},
 			Expected: "one JSON object a line: step, epoch, split, name, value", Remedy: "without it no number of the training can be reported"})
 		return
 	}
-	log, found, err := metrics.ReadJSONL(w.abs(name))
+	log, found, err := metrics.Read(w.abs(name))
 	if err != nil {
 		w.out.Findings = append(w.out.Findings, refusalOf(err)...)
 		return
@@ -298,4 +307,20 @@ func (w *validationWork) inheritedBytes(name string) int64 {
 		}
 	}
 	return 0
+}
+
+// curveFile is the picture of the training's course, beside the report that shows it.
+const curveFile = "loss_curve.png"
+
+// plot draws the series. A log that can't be drawn only leaves the picture out.
+func (w *validationWork) plot() {
+	if w.log == nil {
+		return
+	}
+	picture, err := metrics.Plot(w.log, nil, metrics.PlotOptions{})
+	if err != nil {
+		w.unchecked = append(w.unchecked, "picture of the course: "+err.Error())
+		return
+	}
+	w.out.AddText(curveFile, picture)
 }

@@ -48,9 +48,14 @@ func (w *validationWork) render() []byte {
 		if len(c.From) > 0 {
 			from = fmt.Sprintf("%s bytes %d–%d", code(c.From[0].Path), c.From[0].Start, c.From[0].End)
 		}
-		rows = append(rows, []string{c.ID, c.Split + "/" + c.Metric, fmt.Sprintf("%.6g", c.Value), c.Level, n, from, c.Note})
+		interval := ""
+		if len(c.Interval) == 2 {
+			interval = fmt.Sprintf("%.4g to %.4g", c.Interval[0], c.Interval[1])
+		}
+		rows = append(rows, []string{c.ID, c.Split + "/" + c.Metric, fmt.Sprintf("%.6g", c.Value), interval, c.Level, n, from, c.Note})
 	}
-	m.table("No number could be read from a file.", []string{"id", "metric", "value", "level", "n", "from", "note"}, rows)
+	m.table("No number could be read from a file.", []string{"id", "metric", "value", "95 % interval", "level", "n", "from", "note"}, rows)
+	w.renderBaselines(&m)
 	w.renderCurve(&m)
 	w.renderJob(&m)
 	w.renderCheckpoints(&m)
@@ -69,7 +74,7 @@ func (w *validationWork) render() []byte {
 	}
 	m.list("None.", append(found, w.earlierWarnings()...))
 	m.heading(2, "Not checked")
-	m.list("Nothing.", append(w.unchecked, "training quality beyond the criteria: no baseline was computed"))
+	m.list("Nothing.", w.unchecked)
 	return []byte(m.String())
 }
 
@@ -93,6 +98,9 @@ func (w *validationWork) earlierWarnings() []string {
 // renderCurve shows how each series went: first, best, last.
 func (w *validationWork) renderCurve(m *markdown) {
 	m.heading(2, "Course of the training")
+	if w.out.Files[curveFile] != nil {
+		m.line("![course of the training](%s)\n", curveFile)
+	}
 	var rows [][]string
 	if w.log != nil {
 		for _, key := range w.log.Names {

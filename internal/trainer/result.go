@@ -167,7 +167,7 @@ func (w *launchWork) result(job *jobs.Entry, status jobs.Status, outputs []Outpu
 	r := contract.RuntimeResult{Command: shellJoin(job.Request.Command), SubmissionScript: run.Rel(filepath.Join(job.Folder, jobs.ScriptFile)), Channel: job.Request.Channel, Target: host,
 		JobID: job.JobID, LogPaths: []string{run.Rel(filepath.Join(job.Folder, jobs.StdoutFile)), run.Rel(filepath.Join(job.Folder, jobs.StderrFile))}, SyncedLogPaths: []string{},
 		OutputFiles: []string{}, Checkpoints: outputsIn(outputs, "checkpoints"), KeyMetrics: map[string]any{},
-		Environment: map[string]any{"python": job.Request.Command[0], "chosen": w.made.PythonWhy}, Snapshot: run.Rel(filepath.Join(job.Folder, inventoryFile)), Evidence: []contract.RuntimeEvidence{}}
+		Environment: map[string]any{"python": job.Request.Command[0], "chosen": w.made.PythonWhy}, Snapshot: run.Rel(filepath.Join(job.Folder, "snapshot.json")), Evidence: []contract.RuntimeEvidence{}}
 	for _, o := range outputs {
 		r.OutputFiles = append(r.OutputFiles, o.Path)
 	}

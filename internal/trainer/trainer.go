@@ -54,7 +54,7 @@ func New(roots *rundir.Roots, library *skill.Library, runtime *local.Runtime, no
 		Last:   lastPhase,
 		Canonical: []string{contract.FileStepHandoff, requestFile, captureFile, knowledgeFile, dataPlanFile, dataManifestFile, planText, coderFile,
 			runtimeRequest, runtimeResult, reportFile, contract.FileExecutionResult, contract.FileRunManifest,
-			sourcesFile, projectFile, candidatesFile, recallFile, factsFile, profileFile, splitFile, planFile, codegenFile, coderHandoffFile, claimsFile},
+			sourcesFile, projectFile, candidatesFile, recallFile, factsFile, profileFile, splitFile, planFile, codegenFile, coderHandoffFile, claimsFile, curveFile},
 		Artifacts: artifacts,
 		Close:     closeSummary,
 	}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/jobs"
 	"github.com/trainwright/trainwright/internal/rundir"
 )
@@ -19,20 +18,17 @@ func (r *Runtime) Cancel(ctx context.Context, folder string) (jobs.Status, error
 	if err != nil {
 		return jobs.Status{}, err
 	}
-	if status, done, err := concluded(folder, request); done || err != nil {
-		status.Findings = append(status.Findings, finding.Finding{Code: "already_finished", Severity: finding.Note,
-			What:  fmt.Sprintf("job %s had ended before it was cancelled", request.JobID),
-			Where: &finding.Where{Path: filepath.Join(folder, jobs.ExitFile)}, Remedy: "nothing is left to do"})
+	if status, done, err := jobs.Ended(folder, request); done || err != nil {
+		status.Findings = append(status.Findings, jobs.AlreadyFinished(folder, request))
 		return status, err
 	}
 	if err := unsupported(); err != nil {
 		return jobs.Status{}, err
 	}
-	if err := askForEnd(folder, jobs.CancelRequest{At: r.now().UTC(), By: "trainwright on " + r.host}); err != nil {
-		return jobs.Status{}, err
-	}
+	// On a full disk the request can't be left; the signal that follows is enough for a supervisor on this host.
+	unasked := jobs.AskForEnd(folder, jobs.CancelRequest{At: r.now().UTC(), By: "trainwright on " + r.host})
 	signalled := false
-	ended, err := poll(ctx, request.Grace()+endWait, func() (bool, error) {
+	ended, err := jobs.Await(ctx, request.Grace()+endWait, func() (bool, error) {
 		if exit, err := jobs.ReadExit(folder); exit != nil || err != nil {
 			return exit != nil, err
 		}
@@ -41,24 +37,14 @@ func (r *Runtime) Cancel(ctx context.Context, folder string) (jobs.Status, error
 	if err != nil {
 		return jobs.Status{}, err
 	}
+	if !ended && unasked != nil {
+		return jobs.Status{}, unasked
+	}
 	status, err := r.status(folder, request)
 	if err == nil && !ended {
-		status.Findings = append(status.Findings, finding.Finding{Code: "cancel_pending", Severity: finding.Warning,
-			What:  fmt.Sprintf("job %s was told to end and has not yet", request.JobID),
-			Where: &finding.Where{Path: filepath.Join(folder, jobs.CancelFile)}, Remedy: "ask for its status again; the request stands"})
+		status.Findings = append(status.Findings, jobs.CancelPending(folder, request))
 	}
 	return status, err
-}
-
-// askForEnd leaves the request where the supervisor looks; the first one stays.
-func askForEnd(folder string, request jobs.CancelRequest) error {
-	if there, err := jobs.ReadCancel(folder); err != nil || there != nil {
-		return err
-	}
-	if err := rundir.WriteJSON(filepath.Join(folder, jobs.CancelFile), request); err != nil {
-		return fmt.Errorf("ask for the end of the job: %w", err)
-	}
-	return nil
 }
 
 // press brings the end nearer: it wakes a living supervisor once, and does the work of one that is gone or never was.
@@ -70,7 +56,7 @@ func (r *Runtime) press(ctx context.Context, folder string, request jobs.Request
 	switch {
 	case state == nil:
 		return r.cancelUnstarted(folder)
-	case r.elsewhere(*state):
+	case r.machine(folder).Elsewhere(*state):
 		return nil // its supervisor looks for the request
 	case state.BootID != r.bootID:
 		return r.recordCancelled(folder, *state)

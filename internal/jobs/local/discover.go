@@ -1,17 +1,15 @@
 package local
 
 import (
+	"cmp"
 	"context"
-	"encoding/csv"
-	"errors"
+	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/shirou/gopsutil/v4/disk"
 	"github.com/shirou/gopsutil/v4/mem"
@@ -22,56 +20,93 @@ import (
 
 const mebibyte = 1 << 20
 
-// gpuLimit bounds nvidia-smi, which hangs on a machine whose driver does.
-const gpuLimit = 3 * time.Second
+// Survey is what this machine offers, with what each answer rests on.
+type Survey struct {
+	jobs.Facilities
+	Evidence []jobs.Evidence `json:"evidence"`
+	// Environments are the places where a Python for the workspace was looked for, in the order of preference.
+	Environments []Environment `json:"environments"`
+}
 
 // Discover says what this machine offers to a job: processors and memory within the limits of the container, if there is
 // one, the disk below the workspace, GPUs and interpreters.
 func (r *Runtime) Discover(ctx context.Context) (jobs.Facilities, []finding.Finding, error) {
-	facilities := jobs.Facilities{Host: r.host, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: processors()}
+	survey, findings, err := r.Survey(ctx)
+	return survey.Facilities, findings, err
+}
+
+// Survey is Discover with the evidence. What could not be found out is a warning, facility_unknown.
+func (r *Runtime) Survey(ctx context.Context) (Survey, []finding.Finding, error) {
+	s, findings := r.hardware(ctx)
+	var missing []finding.Finding
+	s.Pythons, s.Environments, missing = r.pythons(ctx)
+	return s, append(findings, missing...), ctx.Err()
+}
+
+// Hardware is Survey without the interpreters, which take seconds to answer.
+func (r *Runtime) Hardware(ctx context.Context) (Survey, []finding.Finding, error) {
+	s, findings := r.hardware(ctx)
+	return s, findings, ctx.Err()
+}
+
+func (r *Runtime) hardware(ctx context.Context) (Survey, []finding.Finding) {
+	s := Survey{Facilities: jobs.Facilities{Host: r.host, OS: runtime.GOOS, Arch: runtime.GOARCH, Pythons: []jobs.Python{}}, Evidence: []jobs.Evidence{}, Environments: []Environment{}}
 	var findings []finding.Finding
+	at := r.now().UTC()
+	says := func(from, what string) {
+		s.Evidence = append(s.Evidence, jobs.Evidence{From: from, Says: what, At: at})
+	}
 	unseen := func(what string, err error) {
 		findings = append(findings, finding.Finding{Code: "facility_unknown", Severity: finding.Warning,
 			What: what + " can't be found out: " + err.Error(), Expected: "an answer of the system", Remedy: "go on; checks against it are left out"})
 	}
-	total, free, err := memory(ctx)
+	limits := readQuota("/")
+	s.CPUs = processors(limits)
+	says(cmp.Or(limits.cpusFrom, "the system"), limits.cpuEvidence(runtime.NumCPU()))
+	total, free, from, err := memory(ctx, limits)
 	if err != nil {
 		unseen("memory", err)
+	} else {
+		says(from, fmt.Sprintf("%d MiB of memory, %d free", total, free))
 	}
-	facilities.MemoryTotalMB, facilities.MemoryFreeMB = total, free
-	if facilities.DiskFreeMB, err = diskFree(ctx, r.workspace); err != nil {
+	s.MemoryTotalMB, s.MemoryFreeMB = total, free
+	if s.DiskFreeMB, err = diskFree(ctx, r.workspace); err != nil {
 		unseen("disk space", err)
+	} else {
+		says(existing(r.workspace), fmt.Sprintf("%d MiB of disk may still be written", s.DiskFreeMB))
 	}
-	if facilities.GPUs, err = gpus(ctx, lookup(r.environ, "PATH")); err != nil {
+	list, said, err := gpus(ctx, r.environ)
+	if err != nil {
 		unseen("GPUs", err)
 	}
-	pythons, missing := r.pythons(ctx)
-	facilities.Pythons = pythons
-	return facilities, append(findings, missing...), ctx.Err()
+	s.GPUs = list
+	for _, evidence := range said {
+		says(evidence.From, evidence.Says)
+	}
+	return s, findings
 }
 
-// processors is how many a job may use: GOMAXPROCS starts at the affinity mask and the cgroup's quota, rounded up.
-func processors() int { return min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }
+// processors is how many a job may use: those of the affinity mask, within the quota, of which a part counts as a whole.
+func processors(limits quota) int {
+	allowed := runtime.NumCPU()
+	if limits.cpus > 0 {
+		allowed = min(allowed, max(1, int(math.Ceil(limits.cpus))))
+	}
+	return allowed
+}
 
-// memory is what the machine has and what is free, in mebibytes, within the cgroup's limit.
-func memory(ctx context.Context) (total, free int64, err error) {
+// memory is what the machine has and what is free, in mebibytes, within the limit of the control groups.
+func memory(ctx context.Context, limits quota) (total, free int64, from string, err error) {
 	machine, err := mem.VirtualMemoryWithContext(ctx)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, "", err
 	}
-	totalBytes, freeBytes := machine.Total, machine.Available
-	// In a container its own cgroup is mounted here: version 2, then version 1.
-	for _, files := range [][2]string{
-		{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
-		{"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"},
-	} {
-		limit, used := number(files[0]), number(files[1])
-		if limit == 0 || limit >= totalBytes {
-			continue
-		}
-		totalBytes, freeBytes = limit, min(freeBytes, limit-min(limit, used))
+	totalBytes, freeBytes, from := machine.Total, machine.Available, "the system"
+	if limits.memory > 0 && limits.memory < totalBytes {
+		totalBytes, from = limits.memory, limits.memoryFrom
+		freeBytes = min(freeBytes, limits.memory-min(limits.memory, limits.used))
 	}
-	return int64(totalBytes / mebibyte), int64(freeBytes / mebibyte), nil
+	return int64(totalBytes / mebibyte), int64(freeBytes / mebibyte), from, nil
 }
 
 // number is the count in a file of one line; 0 where there is none ("max" is no limit).
@@ -105,43 +140,4 @@ func existing(path string) string {
 		}
 		path = parent
 	}
-}
-
-// gpus asks nvidia-smi. Without it there are none.
-func gpus(ctx context.Context, path string) ([]jobs.GPU, error) {
-	smi := onPath("nvidia-smi", path)
-	if smi == "" {
-		return []jobs.GPU{}, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, gpuLimit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, smi, "--query-gpu=index,name,memory.total,memory.free,driver_version", "--format=csv,noheader,nounits")
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	if ctx.Err() != nil {
-		return []jobs.GPU{}, errors.New("nvidia-smi did not answer within " + gpuLimit.String())
-	}
-	if err != nil {
-		return []jobs.GPU{}, err
-	}
-	return parseGPUs(string(out))
-}
-
-// parseGPUs reads nvidia-smi's CSV. A field that it does not know ("[N/A]") is 0.
-func parseGPUs(text string) ([]jobs.GPU, error) {
-	reader := csv.NewReader(strings.NewReader(text))
-	reader.TrimLeadingSpace, reader.LazyQuotes = true, true
-	reader.FieldsPerRecord = 5
-	rows, err := reader.ReadAll()
-	if err != nil {
-		return []jobs.GPU{}, err
-	}
-	list := make([]jobs.GPU, len(rows))
-	for i, row := range rows {
-		index, _ := strconv.Atoi(row[0])
-		total, _ := strconv.ParseInt(row[2], 10, 64)
-		free, _ := strconv.ParseInt(row[3], 10, 64)
-		list[i] = jobs.GPU{Index: index, Name: row[1], MemoryTotalMB: total, MemoryFreeMB: free, Driver: row[4]}
-	}
-	return list, nil
 }

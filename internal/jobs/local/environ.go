@@ -5,23 +5,7 @@ import (
 	"strings"
 
 	"github.com/trainwright/trainwright/internal/jobs"
-	"github.com/trainwright/trainwright/internal/redact"
 )
-
-// scrub is the environment that a job may inherit: without secrets, except those it names, and without the switches that
-// inject faults into trainwright.
-func scrub(environ, pass []string) []string {
-	out := make([]string, 0, len(environ))
-	for _, pair := range environ {
-		name, value, _ := strings.Cut(pair, "=")
-		switch {
-		case strings.HasPrefix(name, "TRAINWRIGHT_FAULT"), name == stageVariable:
-		case slices.Contains(pass, name) || redact.Value(name, value) == value:
-			out = append(out, pair)
-		}
-	}
-	return out
-}
 
 // folderVariable tells the job's processes which job they belong to; it also finds them when their supervisor is gone.
 const folderVariable = "TRAINWRIGHT_JOB_DIR"

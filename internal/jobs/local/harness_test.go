@@ -4,14 +4,12 @@ package local
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +17,7 @@ import (
 	"github.com/trainwright/trainwright/internal/jobs"
 )
 
-// submitArg makes the test binary a process that submits a job, prints its status as JSON and stays.
+// submitArg makes the test binary a process that submits a job, says its state and stays.
 const submitArg = "submit-and-stay"
 
 func TestMain(m *testing.M) {
@@ -44,14 +42,15 @@ func submitAndStay(folder string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	_ = json.NewEncoder(os.Stdout).Encode(status)
-	_ = os.Stdout.Close()
+	fmt.Println(status.State)
 	time.Sleep(time.Minute)
 	os.Exit(0)
 }
 
-// testEnviron keeps the race detector from waiting a second at the end of each process.
-func testEnviron() []string { return append(os.Environ(), "GORACE=atexit_sleep_ms=0") }
+// quietRace keeps the race detector from waiting a second at the end of each process.
+const quietRace = "GORACE=atexit_sleep_ms=0"
+
+func testEnviron() []string { return append(os.Environ(), quietRace) }
 
 func newRuntime() *Runtime { return New(Options{Environ: testEnviron()}) }
 
@@ -142,7 +141,7 @@ func (j *job) run() jobs.Status {
 
 func (j *job) until(what string, is func() bool) {
 	j.t.Helper()
-	if ok, _ := poll(context.Background(), 15*time.Second, func() (bool, error) { return is(), nil }); !ok {
+	if ok, _ := jobs.Await(context.Background(), 15*time.Second, func() (bool, error) { return is(), nil }); !ok {
 		j.t.Fatalf("%s: not within 15 s; status %+v", what, j.status())
 	}
 }
@@ -154,15 +153,6 @@ func (j *job) read(name string) string {
 		j.t.Fatal(err)
 	}
 	return string(data)
-}
-
-// says waits until the stdout log holds text.
-func (j *job) says(text string) {
-	j.t.Helper()
-	j.until("the log says "+text, func() bool {
-		data, _ := os.ReadFile(filepath.Join(j.folder, jobs.StdoutFile))
-		return strings.Contains(string(data), text)
-	})
 }
 
 func (j *job) state() jobs.StateFile {

@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
+	"slices"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/trainwright/trainwright/internal/jobs"
 )
@@ -26,7 +24,7 @@ func (r *Runtime) launch(ctx context.Context, folder string, request jobs.Reques
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, r.executable, SuperviseArg, folder)
 	cmd.Args[0] = "trainwright"
-	cmd.Env = scrub(r.environ, request.PassEnv)
+	cmd.Env = slices.DeleteFunc(jobs.Inherited(r.environ, request.PassEnv), func(pair string) bool { return strings.HasPrefix(pair, stageVariable+"=") })
 	cmd.Dir = "/"
 	cmd.Stderr = &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -39,7 +37,7 @@ func (r *Runtime) launch(ctx context.Context, folder string, request jobs.Reques
 
 // detach is the first process: it starts the supervisor in a session of its own, without any descriptor, and ends.
 func detach(folder string) int {
-	closeOnExec()
+	jobs.CloseOnExec()
 	cmd := exec.Command(ownExecutable(), SuperviseArg, folder)
 	cmd.Args[0] = "trainwright"
 	cmd.Env = append(os.Environ(), stageVariable+"=2")
@@ -50,21 +48,4 @@ func detach(folder string) int {
 		return 1
 	}
 	return 0
-}
-
-// closeOnExec keeps descriptors from the next process that this one did not open itself: what a client had left open in
-// its server without the flag would otherwise keep that client waiting for the end of a pipe.
-func closeOnExec() {
-	for _, list := range []string{"/proc/self/fd", "/dev/fd"} {
-		entries, err := os.ReadDir(list)
-		if err != nil {
-			continue
-		}
-		for _, entry := range entries {
-			if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
-				unix.CloseOnExec(fd)
-			}
-		}
-		return
-	}
 }

@@ -23,9 +23,17 @@ type PreflightSpec struct {
 	// Inputs must exist and be readable; a directory must be listable.
 	Inputs []string
 	// OutputDir must be writable; where it is not there yet, its nearest parent must be.
-	OutputDir  string
-	NeedDiskMB int64
-	Resources  jobs.Resources
+	OutputDir string
+	// NeedDiskMB is what the job writes beside its checkpoints, of which KeptCheckpoints of CheckpointMB each are on the disk
+	// at once. A checkpoint that is being written stands beside the ones that are kept.
+	NeedDiskMB, CheckpointMB int64
+	KeptCheckpoints          int
+	Resources                jobs.Resources
+	// MemoryEstimateMB and GPUMemoryEstimateMB are what the plan expects the job to hold; being an estimate, a figure beyond
+	// what there is warns and stops nothing.
+	MemoryEstimateMB, GPUMemoryEstimateMB int64
+	// Checkpoints are files or folders that the job starts from: they must be readable and not empty.
+	Checkpoints []string
 	// Env is what the job adds to its environment, such as PYTHONPATH.
 	Env map[string]string
 	// PassEnv are the variables that pass although they look like secrets.
@@ -64,8 +72,10 @@ func (r *Runtime) Preflight(ctx context.Context, spec PreflightSpec) (Report, []
 		}
 	}
 	p.inputs()
+	p.checkpoints()
 	p.output()
 	p.resources(ctx, r)
+	p.estimates(ctx, r)
 	p.report.OK = !finding.Has(p.findings, finding.Error)
 	return p.report, p.findings, ctx.Err()
 }
@@ -146,7 +156,7 @@ func (p *preflight) imports(ctx context.Context, r *Runtime, python jobs.Python)
 	if p.spec.Entrypoint != "" {
 		directory = existing(filepath.Dir(p.path(p.spec.Entrypoint)))
 	}
-	environ := commandEnviron(scrub(r.environ, p.spec.PassEnv), "", jobs.Request{Env: p.spec.Env})
+	environ := commandEnviron(jobs.Inherited(r.environ, p.spec.PassEnv), "", jobs.Request{Env: p.spec.Env})
 	answer, err := probePython(ctx, python.Path, directory, environ, p.spec.Imports)
 	if err != nil {
 		p.bad("imports", pythonMissing(p.spec.Python, err.Error()))
@@ -154,6 +164,12 @@ func (p *preflight) imports(ctx context.Context, r *Runtime, python jobs.Python)
 	}
 	for _, module := range answer.Modules {
 		name := "import:" + module.Name
+		if module.Found && module.Shadows != "" {
+			p.bad(name, finding.Finding{Code: "import_shadowed", Severity: finding.Warning,
+				What:  fmt.Sprintf("%s would be imported from %s, which hides %s", module.Name, module.Origin, module.Shadows),
+				Where: &finding.Where{Path: module.Origin, Field: module.Name}, Expected: "a name that no installed module has", Remedy: "rename the file, unless the project means its own"})
+			continue
+		}
 		if module.Found {
 			p.good(name, "%s", strings.TrimSpace(module.Name+" "+module.Version+" at "+module.Origin))
 			continue
@@ -207,66 +223,4 @@ func (p *preflight) output() {
 		return
 	}
 	p.good("output_dir", "%s is writable", directory)
-}
-
-// resources compares what is asked for with what the machine has.
-func (p *preflight) resources(ctx context.Context, r *Runtime) {
-	need := p.spec.Resources
-	exceeded := func(name, code, unit string, asked, has int64) {
-		switch {
-		case asked == 0:
-		case asked > has:
-			p.bad(name, finding.Finding{Code: code, What: fmt.Sprintf("the job asks for %d %s and this machine has %d", asked, unit, has),
-				Where: &finding.Where{Field: "resources." + name}, Expected: fmt.Sprintf("at most %d", has), Remedy: "ask for less or run on another site"})
-		default:
-			p.good(name, "%d of %d %s", asked, has, unit)
-		}
-	}
-	exceeded("nodes", "nodes_exceeded", "nodes", int64(need.Nodes), 1)
-	exceeded("cpus", "cpus_exceeded", "processors", int64(need.CPUs), int64(processors()))
-	if need.GPUsPerNode > 0 {
-		list, err := gpus(ctx, lookup(r.environ, "PATH"))
-		if err != nil {
-			p.unknown("gpus_per_node", err)
-		} else {
-			exceeded("gpus_per_node", "gpus_exceeded", "GPUs", int64(need.GPUsPerNode), int64(len(list)))
-		}
-	}
-	if need.MemoryMB > 0 {
-		total, free, err := memory(ctx)
-		switch {
-		case err != nil:
-			p.unknown("memory_mb", err)
-		case need.MemoryMB <= total && need.MemoryMB > free:
-			p.bad("memory_mb", finding.Finding{Code: "memory_low", Severity: finding.Warning,
-				What:  fmt.Sprintf("the job asks for %d MiB, of which %d are free now", need.MemoryMB, free),
-				Where: &finding.Where{Field: "resources.memory_mb"}, Expected: "free memory", Remedy: "end other work first, or ask for less"})
-		default:
-			exceeded("memory_mb", "memory_exceeded", "MiB of memory", need.MemoryMB, total)
-		}
-	}
-	p.disk(ctx)
-}
-
-func (p *preflight) disk(ctx context.Context) {
-	if p.spec.NeedDiskMB == 0 {
-		return
-	}
-	directory := existing(p.path(p.spec.OutputDir))
-	free, err := diskFree(ctx, directory)
-	switch {
-	case err != nil:
-		p.unknown("disk", err)
-	case free < p.spec.NeedDiskMB:
-		p.bad("disk", finding.Finding{Code: "disk_low", What: fmt.Sprintf("the job needs %d MiB and %d are free", p.spec.NeedDiskMB, free),
-			Where: &finding.Where{Path: directory}, Expected: fmt.Sprintf("%d MiB free", p.spec.NeedDiskMB), Remedy: "free space, keep fewer checkpoints or choose another directory"})
-	default:
-		p.good("disk", "%d MiB of %d free in %s", p.spec.NeedDiskMB, free, directory)
-	}
-}
-
-// unknown records what could not be compared: no reason to stop, and said all the same.
-func (p *preflight) unknown(name string, err error) {
-	p.bad(name, finding.Finding{Code: "facility_unknown", Severity: finding.Warning, What: name + " can't be compared: " + err.Error(),
-		Where: &finding.Where{Field: "resources." + name}, Expected: "an answer of the system", Remedy: "go on; the job fails if there is not enough"})
 }

@@ -11,11 +11,22 @@ del sys.path[: len(START)]
 import importlib.machinery  # noqa: E402
 import importlib.util  # noqa: E402
 import json  # noqa: E402
+import os  # noqa: E402
 
 try:
     from importlib import metadata
 except ImportError:  # before 3.8
     metadata = None
+
+
+def first(name):
+    """The spec of a top-level module as an import would find it now. importlib.util alone would answer for modules that
+    this script has imported itself, such as json, from where they came, and miss one of the same name in START."""
+    for finder in (importlib.machinery.BuiltinImporter, importlib.machinery.FrozenImporter, importlib.machinery.PathFinder):
+        spec = finder.find_spec(name)
+        if spec is not None:
+            return spec
+    return None if name in sys.modules else importlib.util.find_spec(name)
 
 
 def find(name):
@@ -25,10 +36,8 @@ def find(name):
     spec = None
     for i in range(len(parts)):
         full = ".".join(parts[: i + 1])
-        if i == 0 and (full in sys.builtin_module_names):
-            spec = importlib.machinery.BuiltinImporter.find_spec(full)
-        elif i == 0:
-            spec = importlib.util.find_spec(full)
+        if i == 0:
+            spec = first(full)
         else:
             spec = importlib.machinery.PathFinder.find_spec(full, path)
         if spec is None:
@@ -39,16 +48,25 @@ def find(name):
     return spec
 
 
+PROVIDERS = None  # which distributions provide a module; reading them all takes long, so it is done once, if at all
+
+
 def version(name):
     """The version of the distribution that provides a module, empty where there is none."""
+    global PROVIDERS
     if metadata is None:
         return ""
     top = name.split(".")[0]
-    candidates = [top]
     try:
-        candidates += metadata.packages_distributions().get(top, [])
+        return metadata.version(top) or ""
     except Exception:
         pass
+    if PROVIDERS is None:
+        try:
+            PROVIDERS = metadata.packages_distributions()
+        except Exception:
+            PROVIDERS = {}
+    candidates = PROVIDERS.get(top, [])
     for candidate in candidates:
         try:
             return metadata.version(candidate) or ""
@@ -67,7 +85,20 @@ def module(name):
         del sys.path[: len(START)]
     if spec is None:
         return {"name": name, "found": False}
-    return {"name": name, "found": True, "origin": spec.origin or "", "version": version(name)}
+    origin = spec.origin or ""
+    return {"name": name, "found": True, "origin": origin, "version": version(name), "shadows": shadowed(name, origin)}
+
+
+def shadowed(name, origin):
+    """Where a module would come from without the script's folder, if that folder has one of the same name."""
+    # The origin of a module inside the interpreter is a word, such as "frozen".
+    if not START or not os.path.isabs(origin) or not origin.startswith(os.path.join(os.getcwd(), "")):
+        return ""
+    try:
+        spec = first(name.split(".")[0])
+    except Exception:
+        return ""
+    return (spec.origin or "") if spec is not None else ""
 
 
 print(json.dumps({

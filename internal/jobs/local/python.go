@@ -37,6 +37,8 @@ type probeModule struct {
 	Origin  string `json:"origin"`
 	Version string `json:"version"`
 	Error   string `json:"error"`
+	// Shadows is where the module would come from if the script's folder did not have one of that name.
+	Shadows string `json:"shadows"`
 }
 
 // probePython asks an interpreter what it is and which modules it finds. Directory takes the place of the script's own, where
@@ -64,34 +66,6 @@ func probePython(ctx context.Context, python, directory string, environ, modules
 		return probe{}, fmt.Errorf("%s is no Python 3: it answered %.80q", python, answer)
 	}
 	return out, nil
-}
-
-// candidate is a place where an interpreter may be.
-type candidate struct{ path, why string }
-
-// candidates lists the places for a project in the order in which they are preferred.
-func (r *Runtime) candidates(projectRoot string) []candidate {
-	var out []candidate
-	for _, name := range []string{".venv", "venv"} {
-		if projectRoot != "" {
-			out = append(out, candidate{environmentPython(filepath.Join(projectRoot, name)), "the project's " + name})
-		}
-	}
-	for _, variable := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
-		if root := lookup(r.environ, variable); root != "" {
-			out = append(out, candidate{environmentPython(root), "the active environment, " + variable})
-		}
-	}
-	for _, name := range pythonNames() {
-		if path := onPath(name, lookup(r.environ, "PATH")); path != "" {
-			out = append(out, candidate{path, name + " on PATH"})
-			break
-		}
-	}
-	if runtime.GOOS != "windows" {
-		out = append(out, candidate{"/usr/bin/python3", "the system's"})
-	}
-	return out
 }
 
 func pythonNames() []string {
@@ -144,12 +118,13 @@ func (r *Runtime) try(ctx context.Context, projectRoot string, at candidate) (jo
 }
 
 // ChoosePython is the interpreter for a project, with the reason in Why: the one that was asked for (a path, a name on PATH
-// or an environment's folder), else the project's .venv or venv, else the active environment, else python3 on PATH, else
-// /usr/bin/python3. One that was asked for and does not answer is refused with python_missing; another one is passed over with
-// the warning python_unusable. projectRoot may be empty.
+// or an environment's folder), else the project's own environment (.venv, venv, pixi's, conda's), else the active one, else
+// python3 on PATH, else /usr/bin/python3. One that was asked for and does not answer is refused with python_missing; another one is passed over with
+// the warning python_unusable, and a project whose own environment was declared but never made is told as
+// environment_not_built. projectRoot may be empty.
 func (r *Runtime) ChoosePython(ctx context.Context, projectRoot, asked string) (jobs.Python, []finding.Finding, error) {
 	if asked != "" {
-		python, err := r.try(ctx, projectRoot, candidate{r.resolve(projectRoot, asked), "asked for"})
+		python, err := r.try(ctx, projectRoot, candidate{path: r.resolve(projectRoot, asked), why: "asked for"})
 		if err != nil {
 			return jobs.Python{}, nil, finding.Refuse(pythonMissing(asked, err.Error()))
 		}
@@ -162,7 +137,7 @@ func (r *Runtime) ChoosePython(ctx context.Context, projectRoot, asked string) (
 		}
 		python, err := r.try(ctx, projectRoot, at)
 		if err == nil {
-			return python, passed, nil
+			return python, append(passed, notBuilt(projectRoot, python)...), nil
 		}
 		if ctx.Err() != nil {
 			return jobs.Python{}, passed, ctx.Err()
@@ -198,27 +173,4 @@ func pythonMissing(asked, why string) finding.Finding {
 		f.Where = &finding.Where{Field: "launch.environment.python", Path: asked}
 	}
 	return f
-}
-
-// pythons lists every interpreter that answers, the preferred one first, each once.
-func (r *Runtime) pythons(ctx context.Context) ([]jobs.Python, []finding.Finding) {
-	var out []jobs.Python
-	seen := map[string]bool{}
-	for _, at := range r.candidates(r.workspace) {
-		if _, err := os.Lstat(at.path); err != nil || seen[at.path] {
-			continue
-		}
-		seen[at.path] = true
-		python, err := r.try(ctx, r.workspace, at)
-		if err == nil && !seen["="+python.Path] {
-			seen["="+python.Path] = true
-			out = append(out, python)
-		}
-	}
-	if len(out) > 0 {
-		return out, nil
-	}
-	missing := pythonMissing("", "no interpreter answered")
-	missing.Severity = finding.Warning
-	return nil, []finding.Finding{missing}
 }

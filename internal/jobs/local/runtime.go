@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/jobs"
 )
 
@@ -120,7 +119,7 @@ func (r *Runtime) Submit(ctx context.Context, folder string) (jobs.Status, error
 		exit, err := jobs.ReadExit(folder)
 		return exit != nil || state != nil && (state.PID > 0 || !r.runs(state.SupervisorPID, state.SupervisorTicks)), err
 	}
-	reported, err := poll(ctx, startWait, started)
+	reported, err := jobs.Await(ctx, startWait, started)
 	if err != nil {
 		return jobs.Status{}, err
 	}
@@ -141,27 +140,6 @@ func open(folder string) (string, jobs.Request, error) {
 	return folder, request, err
 }
 
-// poll asks until the answer is yes, the limit is over (false) or ctx ends (its error).
-func poll(ctx context.Context, limit time.Duration, ask func() (bool, error)) (bool, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLimit)
-	defer cancel()
-	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		if yes, err := ask(); yes || err != nil {
-			return yes, err
-		}
-		select {
-		case <-ctx.Done():
-			if context.Cause(ctx) == errLimit {
-				return false, nil
-			}
-			return false, ctx.Err()
-		case <-time.After(pause):
-		}
-	}
-}
-
-var errLimit = fmt.Errorf("the wait is over")
-
 // Status says where each job stands. Jobs that have ended are answered from their verdict; for the others the processes
 // that their state names are looked at.
 func (r *Runtime) Status(ctx context.Context, folders []string) ([]jobs.Status, error) {
@@ -171,14 +149,12 @@ func (r *Runtime) Status(ctx context.Context, folders []string) ([]jobs.Status, 
 			return out, err
 		}
 		folder, request, err := open(folder)
-		status := jobs.NewStatus(folder, request)
+		var status jobs.Status
 		if err == nil {
 			status, err = r.status(folder, request)
 		}
 		if err != nil {
-			status.State = jobs.StateUnknown
-			status.Cause = &jobs.Cause{Category: jobs.CategoryPlatform, Finding: finding.Finding{Code: "job_unreadable", Severity: finding.Error,
-				What: err.Error(), Where: &finding.Where{Path: folder}, Expected: "a job's folder with readable records", Remedy: "look at the file it names; nothing was changed"}}
+			status = jobs.Unreadable(folder, request, err)
 		}
 		out = append(out, status)
 	}

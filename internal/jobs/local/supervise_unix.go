@@ -3,6 +3,7 @@
 package local
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/signal"
@@ -15,16 +16,17 @@ import (
 )
 
 const (
-	claimWait   = 2 * time.Second        // another supervisor holds the lock for its whole life, a Cancel for an instant
-	heartbeat   = 5 * time.Second        // how often state.json says that the supervisor lives
-	markerEvery = 250 * time.Millisecond // how often cancel.json is looked for
-	sampleMost  = 500 * time.Millisecond // memory is sampled at doubling intervals up to this
-	sampleShare = 10                     // a sample pauses at least that many times as long as it took
-	lingerGrace = time.Second            // between SIGTERM and SIGKILL for what the command left behind
-	lingerEvery = 50 * time.Millisecond  // how often they are looked for
-	killEvery   = 20 * time.Millisecond  // how often what is left is killed
-	killWait    = 15 * time.Second       // how long processes may resist SIGKILL before they count as survivors
-	recordTries = 600                    // how often, a second apart, the exit record is tried on a full disk
+	claimWait    = 2 * time.Second        // another supervisor holds the lock for its whole life, a Cancel for an instant
+	heartbeat    = 5 * time.Second        // how often state.json says that the supervisor lives
+	markerEvery  = 250 * time.Millisecond // how often cancel.json is looked for
+	sampleMost   = 500 * time.Millisecond // memory is sampled at doubling intervals up to this
+	sampleShare  = 10                     // a sample pauses at least that many times as long as it took
+	lingerGrace  = time.Second            // between SIGTERM and SIGKILL for what the command left behind
+	lingerEvery  = 50 * time.Millisecond  // how often they are looked for
+	killEvery    = 20 * time.Millisecond  // how often what is left is killed
+	killWait     = 15 * time.Second       // how long processes may resist SIGKILL before they count as survivors
+	reserveBytes = 16 << 10               // four pages: two records, twice
+	recordTries  = 600                    // how often, a second apart, the exit record is tried on a full disk
 )
 
 // Supervise is the main function of the supervisor of the job in folder; its result is the exit code of the process. It
@@ -126,6 +128,7 @@ func (s *supervisor) run() error {
 	if cancelled, err := jobs.ReadCancel(s.folder); err == nil && cancelled != nil {
 		return s.conclude(jobs.Exit{Reason: jobs.ReasonCancelled, EndedAt: now.UTC(), StartedAt: now.UTC()})
 	}
+	keepRoom(s.folder)
 	if code, problem := s.start(); problem != "" {
 		return s.conclude(s.refused(code, problem))
 	}
@@ -181,6 +184,12 @@ func (s *supervisor) start() (code int, problem string) {
 	return 0, ""
 }
 
+// keepRoom takes the space that the exit record and the verdict will need, so that a job which fills the disk does not take
+// its own end with it. On a disk that is full already the record waits for space.
+func keepRoom(folder string) {
+	_ = os.WriteFile(filepath.Join(folder, jobs.ReserveFile), bytes.Repeat([]byte{' '}, reserveBytes), 0o644)
+}
+
 // conclude writes the exit record, trying again while the disk is full, and the verdict.
 func (s *supervisor) conclude(exit jobs.Exit) error {
 	for _, log := range []*os.File{s.stdout, s.stderr} {
@@ -191,12 +200,16 @@ func (s *supervisor) conclude(exit jobs.Exit) error {
 	if s.copyLogs {
 		copyLogs(s.folder, s.request)
 	}
+	reserve := filepath.Join(s.folder, jobs.ReserveFile)
+	defer os.Remove(reserve)
 	var err error
 	for range recordTries {
 		if err = rundir.WriteJSON(filepath.Join(s.folder, jobs.ExitFile), exit); err == nil {
 			break
 		}
-		time.Sleep(time.Second)
+		if os.Remove(reserve) != nil { // the room is given back at once, then others may make some
+			time.Sleep(time.Second)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("write the exit record: %w", err)

@@ -1,0 +1,66 @@
+package jobs
+
+import (
+	_ "embed"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// RunnerFile is the rendered runner in a job's folder.
+const RunnerFile = "runner.sh"
+
+//go:embed runner.sh
+var runner string
+
+// Runner renders the supervisor of the job for a machine that has a POSIX shell and not this binary: what the request says
+// as shell variables, then runner.sh. folder is the job's folder as that machine names it. The script holds what request.json
+// holds, so that no secret is in it; values of pass_env come from the environment that it is started in.
+func Runner(req Request, folder string) string {
+	var b strings.Builder
+	b.WriteString("#!/bin/sh\n# Runner of job " + req.JobID + ", rendered from " + RequestFile + ". Do not edit: it is rendered again.\n")
+	warning, limit := req.Warning()
+	target, err := filepath.Rel(filepath.Join(req.WorkDir, "logs"), folder)
+	if err != nil {
+		target = folder
+	}
+	for _, variable := range [][2]string{
+		{"tw_folder", folder}, {"tw_work_dir", req.WorkDir}, {"tw_log_target", filepath.ToSlash(target)},
+		{"tw_job_id", req.JobID}, {"tw_run_id", req.RunID}, {"tw_state_head", stateHead(req)},
+		{"tw_warning", seconds(warning)}, {"tw_limit", seconds(limit)}, {"tw_grace", seconds(req.Grace())},
+	} {
+		b.WriteString(variable[0] + "=" + quote(variable[1]) + "\n")
+	}
+	b.WriteString("tw_environment() {\n\t:\n")
+	for _, name := range slices.Sorted(maps.Keys(req.Env)) {
+		b.WriteString("\texport " + name + "=" + quote(req.Env[name]) + "\n")
+	}
+	b.WriteString("}\ntw_command() {\n\t\"$@\"")
+	for _, word := range req.Command {
+		b.WriteString(" " + quote(word))
+	}
+	b.WriteString("\n}\n")
+	return b.String() + runner
+}
+
+// RunnerLook is a script that says of several jobs which of their processes are alive; see "look" in runner.sh.
+func RunnerLook() string { return "tw_folder=\nset -- look \"$@\"\n" + runner }
+
+// stateHead are the first lines of state.json, which the request fixes.
+func stateHead(req Request) string {
+	var b strings.Builder
+	for _, field := range [][2]string{{"site", req.Site}, {"channel", req.Channel}, {"marker", req.Marker}} {
+		if field[1] == "" {
+			continue
+		}
+		if value, err := encode(field[1]); err == nil { // a string can always be encoded
+			b.WriteString("  \"" + field[0] + "\": " + string(value) + ",\n")
+		}
+	}
+	return b.String()
+}
+
+func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }

@@ -1,0 +1,178 @@
+package suite
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainwright/trainwright/internal/jobs"
+)
+
+// outcomes are jobs that end by themselves.
+func outcomes(t *testing.T, c Constructor) {
+	type want struct{ state, reason, code, signal, cause, stdout, stderr string }
+	for name, try := range map[string]struct {
+		command []string
+		amend   func(*jobs.Request)
+		want    want
+	}{
+		"success": {command: shell("echo out; echo err >&2"),
+			want: want{state: "succeeded", reason: "exited", code: "0", stdout: "out\n", stderr: "err\n"}},
+		"output without a newline": {command: shell("printf unfinished; printf also >&2"),
+			want: want{state: "succeeded", reason: "exited", code: "0", stdout: "unfinished", stderr: "also"}},
+		"failure": {command: shell("echo broken >&2; exit 3"),
+			want: want{state: "failed", reason: "exited", code: "3", cause: "command_failed", stderr: "broken\n"}},
+		"signal": {command: shell("kill -KILL $$"),
+			want: want{state: "failed", reason: "signalled", signal: "SIGKILL", cause: "killed_by_signal"}},
+		"another signal": {command: shell("kill -TERM $$"),
+			want: want{state: "failed", reason: "signalled", signal: "SIGTERM", cause: "killed_by_signal"}},
+		"the code of a shell whose child was killed": {command: shell("sh -c 'kill -KILL $$'; exit $?"),
+			want: want{state: "failed", reason: "exited", code: "137", cause: "killed_by_signal"}},
+		// A shell has what it starts in the background ignore it, and a launcher that interrupts its workers would wait forever.
+		"interrupts are not ignored": {command: shell("kill -INT $$; echo survived"),
+			want: want{state: "failed", reason: "signalled", signal: "SIGINT", cause: "killed_by_signal"}},
+		"command not found": {command: []string{"no-such-program-xyz"},
+			want: want{state: "failed", reason: "exited", code: "127", cause: "command_not_found", stderr: "no-such-program-xyz: command not found"}},
+		"path not found": {command: []string{"/no/such/program"},
+			want: want{state: "failed", reason: "exited", code: "127", cause: "command_not_found", stderr: "/no/such/program: no such file"}},
+		"not executable": {command: []string{"./plain.sh"}, amend: withFile("plain.sh", "echo no\n", 0o644),
+			want: want{state: "failed", reason: "exited", code: "126", cause: "command_not_executable", stderr: "permission denied"}},
+		"working directory missing": {command: shell("echo no"), amend: func(r *jobs.Request) { r.WorkDir = "/no/such/directory" },
+			want: want{state: "failed", reason: "exited", code: "126", cause: "command_not_executable", stderr: "working directory /no/such/directory"}},
+		"relative to the working directory": {command: []string{"./train.sh"}, amend: withFile("train.sh", "#!/bin/sh\necho trained\n", 0o755),
+			want: want{state: "succeeded", reason: "exited", code: "0", stdout: "trained\n"}},
+		"found on the PATH of the request": {command: []string{"train-xyz"}, amend: onItsPath("train-xyz"),
+			want: want{state: "succeeded", reason: "exited", code: "0", stdout: "trained\n"}},
+		"expected output missing": {command: shell("true"), amend: func(r *jobs.Request) { r.ExpectedOutputs = []string{"outputs/metrics.jsonl"} },
+			want: want{state: "failed", reason: "exited", code: "0", cause: "expected_output_missing"}},
+		"expected outputs there": {command: shell("mkdir -p outputs; echo 1 >outputs/metrics.jsonl"),
+			amend: func(r *jobs.Request) { r.ExpectedOutputs = []string{"outputs/metrics.jsonl"} },
+			want:  want{state: "succeeded", reason: "exited", code: "0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var amend []func(*jobs.Request)
+			if try.amend != nil {
+				amend = append(amend, try.amend)
+			}
+			j := newJob(t, c, try.command, amend...)
+			status := j.run()
+			got := want{state: status.State, reason: status.Exit.Reason, code: codeOf(*status.Exit), signal: signalOf(*status.Exit),
+				cause: causeCode(status), stdout: try.want.stdout, stderr: try.want.stderr}
+			if got != try.want {
+				t.Errorf("got %+v\nwant %+v", got, try.want)
+			}
+			if out := j.read(jobs.StdoutFile); out != try.want.stdout {
+				t.Errorf("stdout %q, want %q", out, try.want.stdout)
+			}
+			if out := j.read(jobs.StderrFile); !strings.Contains(out, try.want.stderr) {
+				t.Errorf("stderr %q, want %q in it", out, try.want.stderr)
+			}
+			if verdict, err := jobs.ReadVerdict(j.folder); err != nil || verdict == nil || verdict.State != try.want.state || len(verdict.Evidence) == 0 {
+				t.Errorf("verdict.json: %+v, %v", verdict, err)
+			}
+			if exit := status.Exit; exit.EndedAt.Before(exit.StartedAt) || time.Since(exit.StartedAt) > time.Minute {
+				t.Errorf("ran from %s to %s", exit.StartedAt, exit.EndedAt)
+			}
+			j.logsAreLinked(try.want.stdout)
+		})
+	}
+}
+
+// logsAreLinked checks that the logs are found under the working directory too, where there is one.
+func (j *job) logsAreLinked(stdout string) {
+	j.t.Helper()
+	exit, err := jobs.ReadExit(j.folder)
+	if err != nil || exit.Code != nil && (*exit.Code == 126 || *exit.Code == 127) {
+		return
+	}
+	if got, err := os.ReadFile(filepath.Join(j.request.WorkDir, "logs", j.request.JobID+".out")); err != nil || string(got) != stdout {
+		j.t.Errorf("logs/%s.out: %q, %v; want %q", j.request.JobID, got, err, stdout)
+	}
+}
+
+func withFile(name, content string, mode os.FileMode) func(*jobs.Request) {
+	return func(r *jobs.Request) {
+		if err := os.WriteFile(filepath.Join(r.WorkDir, name), []byte(content), mode); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// onItsPath makes a program in a directory that is all of the job's PATH.
+func onItsPath(name string) func(*jobs.Request) {
+	return func(r *jobs.Request) {
+		withFile(name, "#!/bin/sh\necho trained\n", 0o755)(r)
+		r.Env = map[string]string{"PATH": r.WorkDir}
+	}
+}
+
+// environment: a job inherits what its submitter has, without secrets that it does not name.
+func environment(t *testing.T, c Constructor) {
+	j := newJob(t, c, shell("env"), func(r *jobs.Request) {
+		r.Env = map[string]string{"OMP_NUM_THREADS": "2", "LANG": "C", "QUOTED": `it's "$HOME" \ *`}
+		r.PassEnv = []string{"HUB_TOKEN"}
+	})
+	j.runtime = c.New(Machine{Environ: append(os.Environ(), "LANG=en", "KEPT=yes", "TRAINWRIGHT_FAULT=1:before_temp",
+		"OPENAI_API_KEY=aVeryLongValue1234567890", "HUB_TOKEN=anotherLongValue1234567890", "state=kept", "pid=kept")})
+	j.run()
+	env := strings.Split(strings.TrimSpace(j.read(jobs.StdoutFile)), "\n")
+	for name, want := range map[string]string{"OMP_NUM_THREADS": "2", "LANG": "C", "QUOTED": `it's "$HOME" \ *`, "KEPT": "yes", "TRAINWRIGHT_FAULT": "",
+		"OPENAI_API_KEY": "", "HUB_TOKEN": "anotherLongValue1234567890", "PYTHONUNBUFFERED": "1", "state": "kept", "pid": "kept",
+		"TRAINWRIGHT_JOB_ID": "j-1", "TRAINWRIGHT_RUN_ID": "r-1", "TRAINWRIGHT_JOB_DIR": j.folder} {
+		at := slices.IndexFunc(env, func(pair string) bool { return strings.HasPrefix(pair, name+"=") })
+		got := ""
+		if at >= 0 {
+			got = strings.TrimPrefix(env[at], name+"=")
+		}
+		if got != want {
+			t.Errorf("%s=%q, want %q", name, got, want)
+		}
+	}
+	entries, err := os.ReadDir(j.folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if entry.Name() != jobs.StdoutFile && strings.Contains(j.read(entry.Name()), "anotherLongValue") {
+			t.Errorf("a secret reached %s", entry.Name())
+		}
+	}
+}
+
+// arguments reach the command as they are.
+func arguments(t *testing.T, c Constructor) {
+	words := []string{"it's", "two\nlines\n", "", "$HOME `id` \"\\", "-n", "*", "a=b", "größe", "%s\\n"}
+	j := newJob(t, c, append(shell(`for word; do printf '<%s>' "$word"; done`), append([]string{"sh"}, words...)...))
+	j.run()
+	if got, want := j.read(jobs.StdoutFile), "<"+strings.Join(words, "><")+">"; got != want {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+// unknown: a folder without a job is refused, and said to be unknown where others are asked for beside it.
+func unknown(t *testing.T, c Constructor) {
+	r := c.New(Machine{})
+	folder := t.TempDir()
+	if _, err := r.Submit(context.Background(), folder); !refusedWith(err, "job_unknown") {
+		t.Errorf("submit of an empty folder: %v", err)
+	}
+	if _, err := r.Cancel(context.Background(), folder); !refusedWith(err, "job_unknown") {
+		t.Errorf("cancel of an empty folder: %v", err)
+	}
+	j := newJob(t, c, shell("exit 0"))
+	j.run()
+	all, err := r.Status(context.Background(), []string{folder, j.folder, folder})
+	if err != nil || len(all) != 3 {
+		t.Fatalf("status: %v, %d answers", err, len(all))
+	}
+	for i, want := range []string{jobs.StateUnknown, jobs.StateSucceeded, jobs.StateUnknown} {
+		if all[i].State != want || want == jobs.StateUnknown && causeCode(all[i]) != "job_unreadable" {
+			t.Errorf("answer %d: %s, cause %q; want %s", i, all[i].State, causeCode(all[i]), want)
+		}
+	}
+}
