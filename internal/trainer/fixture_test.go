@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,9 +55,24 @@ func newFixture(t *testing.T) *fixture {
 	}
 	two := 2
 	f.handoff.Inputs.Parameters.EpochsOrSteps = &two
+	f.handoff.Inputs.Runtime.EnvironmentRequirements = map[string]any{"python": interpreter(t)}
 	f.handoff.CompletionCriteria = []string{"test/accuracy >= 0.8"}
 	t.Cleanup(f.stopJobs)
 	return f
+}
+
+// interpreterPath is the python3 of PATH itself, without the shims that a version manager may put before it.
+var interpreterPath = sync.OnceValues(func() ([]byte, error) {
+	return exec.Command("python3", "-c", "import sys; print(sys.executable, end='')").Output()
+})
+
+func interpreter(t *testing.T) string {
+	t.Helper()
+	path, err := interpreterPath()
+	if err != nil {
+		t.Fatalf("python3: %v", err)
+	}
+	return string(path)
 }
 
 // open makes the trainer anew, as a second server on the same workspace would.

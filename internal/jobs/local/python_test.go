@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/trainwright/trainwright/internal/finding"
@@ -31,6 +32,10 @@ func script(t *testing.T, path, text string) string {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	// Nothing may be forked while the file is open for writing: the child would hold it open, and running it fails with
+	// ETXTBSY (execve(2)).
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
