@@ -14,6 +14,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/rs/zerolog"
 
+	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/resources"
 	"github.com/trainwright/trainwright/tools"
 )
@@ -119,7 +120,7 @@ func (s *Server) unknownTool(name string) string {
 	for i, t := range s.tools {
 		names[i] = t.Name
 	}
-	if near := tools.Nearest(name, names); near != "" {
+	if near := finding.Nearest(name, names); near != "" {
 		return fmt.Sprintf("there is no tool %q; did you mean %q? tools/list has them all", name, near)
 	}
 	return fmt.Sprintf("there is no tool %q; tools/list has them all, a training step starts with %q", name, "trainer")

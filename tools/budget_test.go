@@ -104,12 +104,3 @@ func TestFitNeverCutsTheNextCall(t *testing.T) {
 		t.Errorf("next_call %v, cut %v", next, cut)
 	}
 }
-
-func TestNearest(t *testing.T) {
-	names := []string{"job_ids", "run_id", "step_handoff", "wait_seconds"}
-	for given, want := range map[string]string{"job_id": "job_ids", "runid": "run_id", "handoff": "step_handoff", "wait_second": "wait_seconds", "RUN_ID": "run_id", "zzz": "", "x": ""} {
-		if got := Nearest(given, names); got != want {
-			t.Errorf("Nearest(%q) = %q, want %q", given, got, want)
-		}
-	}
-}

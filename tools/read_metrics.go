@@ -227,7 +227,7 @@ func chosenKey(log *metrics.Log, in ReadMetricsInput) (metrics.Key, error) {
 	}
 	f := finding.Finding{Code: "metric_unknown", Severity: finding.Error, What: fmt.Sprintf("%s has no series %q", log.Path, wantedKey(in.Metric, in.Split)),
 		Where: &finding.Where{Field: "metric", Path: log.Path}, Expected: "one of " + strings.Join(names[:min(len(names), 40)], ", "), Remedy: "name one of them; a bare name never means train"}
-	if near := Nearest(wantedKey(in.Metric, in.Split).String(), names); near != "" {
+	if near := finding.Nearest(wantedKey(in.Metric, in.Split).String(), names); near != "" {
 		f.Remedy = fmt.Sprintf("did you mean %q? A bare name never means train", near)
 	}
 	return metrics.Key{}, finding.Refuse(f)

@@ -108,7 +108,7 @@ func knownNames(root map[string]any, valid []string) error {
 		if len(valid) == 0 {
 			f.Expected = "no arguments"
 		}
-		if near := Nearest(name, valid); near != "" {
+		if near := finding.Nearest(name, valid); near != "" {
 			f.Remedy = fmt.Sprintf("did you mean %q?", near)
 		}
 		findings = append(findings, f)

@@ -73,7 +73,7 @@ func unknownTool(name string, all []tools.Tool) error {
 	for i, tool := range all {
 		names[i] = tool.Name
 	}
-	if near := tools.Nearest(name, names); near != "" {
+	if near := finding.Nearest(name, names); near != "" {
 		return fmt.Errorf("there is no tool %q; did you mean %q?", name, near)
 	}
 	return fmt.Errorf("there is no tool %q; there are %s", name, strings.Join(names, ", "))

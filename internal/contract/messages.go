@@ -199,7 +199,7 @@ func nearest(name string, names []string) []string {
 	ranked := slices.Clone(names)
 	distances := make(map[string]int, len(names))
 	for _, n := range names {
-		distances[n] = distance(name, n)
+		distances[n] = finding.Distance(cut(name), cut(n))
 	}
 	slices.SortStableFunc(ranked, func(a, b string) int { return distances[a] - distances[b] })
 	return ranked
@@ -207,29 +207,7 @@ func nearest(name string, names []string) []string {
 
 // near reports whether candidate looks like a misspelling of name.
 func near(name, candidate string) bool {
-	return distance(name, candidate) <= max(1, min(len(name), len(candidate))/5)
-}
-
-// distance is the Levenshtein distance of two names in bytes; names beyond maxShort are cut first.
-func distance(a, b string) int {
-	a, b = cut(a), cut(b)
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
+	return finding.Distance(cut(name), cut(candidate)) <= max(1, min(len(name), len(candidate))/5)
 }
 
 // join extends a dotted path; names are cut so that a message stays short.

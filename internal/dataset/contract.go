@@ -130,12 +130,15 @@ func listed(names []string) string {
 	return shorten(strings.Join(names, ", "), 400) + more
 }
 
+// longestName is how much of a column name is compared: headers of data can be anything.
+const longestName = 64
+
 // nearest returns the n names most like name, ignoring case: containing it, then by edit distance.
 func nearest(name string, names []string, n int) []string {
 	wanted := strings.ToLower(name)
 	score := func(candidate string) int {
 		candidate = strings.ToLower(candidate)
-		distance := editDistance(wanted, candidate)
+		distance := finding.Distance(wanted[:min(len(wanted), longestName)], candidate[:min(len(candidate), longestName)])
 		if strings.Contains(candidate, wanted) || strings.Contains(wanted, candidate) {
 			distance = min(distance, 1)
 		}
@@ -144,27 +147,6 @@ func nearest(name string, names []string, n int) []string {
 	sorted := slices.Clone(names)
 	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Compare(score(a), score(b)) })
 	return sorted[:min(n, len(sorted))]
-}
-
-// editDistance is Levenshtein's, in bytes, of the first 64 bytes.
-func editDistance(a, b string) int {
-	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }
 
 // linesOf lists the first few lines out of total.

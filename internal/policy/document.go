@@ -148,7 +148,7 @@ func (d *document) entries(node *yaml.Node, field string, valid []string) []entr
 		if valid != nil && !slices.Contains(valid, key.Value) {
 			f := finding.Finding{Code: "policy_key_unknown", Severity: finding.Warning, What: fmt.Sprintf("there is no key %.60q in %s; it is ignored", key.Value, name(field)),
 				Where: d.where(key, join(field, key.Value)), Expected: "one of " + strings.Join(valid, ", "), Remedy: "remove it"}
-			if near := nearest(key.Value, valid); near != "" {
+			if near := finding.Nearest(key.Value, valid); near != "" {
 				f.Remedy = fmt.Sprintf("did you mean %q?", near)
 			}
 			d.found = append(d.found, f)

@@ -123,7 +123,7 @@ func nearestNames(want string, names []string, most int) []string {
 	want = strings.ToLower(want)
 	for _, name := range names {
 		folded := strings.ToLower(strings.TrimSuffix(name, "/"))
-		d := editDistance(want, folded)
+		d := finding.Distance(want, folded)
 		if stem(want) == stem(folded) {
 			d = min(d, 1)
 		}
@@ -142,24 +142,3 @@ func nearestNames(want string, names []string, most int) []string {
 }
 
 func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
-
-// editDistance is the Levenshtein distance in bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substituted := diagonal
-			if a[i] != b[j] {
-				substituted++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substituted, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
