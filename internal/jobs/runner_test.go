@@ -8,12 +8,12 @@ import (
 
 // What stands before runner.sh, for a person to read.
 func TestRunnerShowsTheRequest(t *testing.T) {
-	req := Request{JobID: "j-1", RunID: "r-7", Command: []string{"python3", "train.py", "--note", "it's <new>", ""}, WorkDir: "/work/my code",
+	req := Request{JobID: "j-1", RunID: "r-7", Command: []string{"python3", "train.py", "--note", "it's <new>", ""}, WorkDir: "/srv/my code",
 		Env: map[string]string{"OMP_NUM_THREADS": "2", "A": "$HOME"}, WallTimeSeconds: 3600, GraceSeconds: 60, Site: "hpc1", Marker: `tw-"7"`}
 	want := `#!/bin/sh
 # Runner of job j-1, rendered from request.json. Do not edit: it is rendered again.
-tw_folder=/work/jobs/j-1
-tw_work_dir='/work/my code'
+tw_folder=/srv/jobs/j-1
+tw_work_dir='/srv/my code'
 tw_log_target=../../jobs/j-1
 tw_job_id=j-1
 tw_run_id=r-7
@@ -32,7 +32,7 @@ tw_command() {
 	"$@" python3 train.py --note 'it'\''s <new>' ''
 }
 `
-	got := Runner(req, "/work/jobs/j-1")
+	got := Runner(req, "/srv/jobs/j-1")
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got[:min(len(got), len(want))], want)
 	}
