@@ -317,10 +317,23 @@ func (w *validationWork) plot() {
 	if w.log == nil {
 		return
 	}
-	picture, err := metrics.Plot(w.log, nil, metrics.PlotOptions{})
+	picture, err := metrics.Plot(w.log, nil, metrics.PlotOptions{Best: w.bestPoint()})
 	if err != nil {
 		w.unchecked = append(w.unchecked, "picture of the course: "+err.Error())
 		return
 	}
 	w.out.AddText(curveFile, picture)
+}
+
+// bestPoint is the validation value at the checkpoint that the script took for the best, to be marked in the picture.
+func (w *validationWork) bestPoint() *metrics.Point {
+	if w.best.From == "" {
+		return nil
+	}
+	for _, key := range w.log.Names {
+		if p, ok := w.log.At(key, w.best.Step, w.best.Epoch); ok && key.Split == "val" && key.Name == "loss" {
+			return &p
+		}
+	}
+	return nil
 }
