@@ -40,7 +40,7 @@ func (e *Engine) RunPhase(ctx context.Context, caller Caller, skill *Skill, name
 	if err != nil {
 		return Envelope{}, err
 	}
-	return e.settled(ctx, run, at, after, merge(notes, found))
+	return e.settled(ctx, run, at, after, finding.Merge(notes, found))
 }
 
 // Walk runs every phase that has not passed yet, up to the one where the intent ends, and stops at the first gate that
@@ -57,7 +57,7 @@ func (e *Engine) Walk(ctx context.Context, caller Caller, skill *Skill, call con
 			return Envelope{}, err
 		}
 		if first {
-			notes = merge(notes, changes(state.findings))
+			notes = finding.Merge(notes, changes(state.findings))
 		}
 		at := state.firstOpen()
 		if at > state.last {
@@ -70,7 +70,7 @@ func (e *Engine) Walk(ctx context.Context, caller Caller, skill *Skill, call con
 			return Envelope{}, err
 		}
 		if !after.passed(at) {
-			return e.settled(ctx, run, at, after, merge(notes, found))
+			return e.settled(ctx, run, at, after, finding.Merge(notes, found))
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (e *Engine) commit(ctx context.Context, run *Run, name string, step *Step, 
 	}
 	defer unlock()
 	for path, sha := range step.inputs {
-		now, _, err := rundir.HashFile(step.absolute(path))
+		now, _, err := rundir.HashFile(run.Dir.Abs(path))
 		if absent := errors.Is(err, fs.ErrNotExist); absent != (sha == "") || !absent && (err != nil || now != sha) {
 			return true, nil
 		}
@@ -201,7 +201,7 @@ func (e *Engine) record(run *Run, name string, step *Step, out *Outcome, notes [
 		record.Outputs[run.Rel(file)] = ""
 	}
 	for file := range record.Outputs {
-		sha, _, err := rundir.HashFile(step.absolute(file))
+		sha, _, err := rundir.HashFile(run.Dir.Abs(file))
 		if err != nil {
 			return record, fmt.Errorf("hash output %s: %w", file, err)
 		}

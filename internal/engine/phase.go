@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/trainwright/trainwright/internal/contract"
@@ -136,7 +135,7 @@ func (s *Step) ReadJSON(name string, v any) error {
 
 // Track notes a file outside or inside the run as an input and returns its hash.
 func (s *Step) Track(path string) (string, error) {
-	sha, _, err := rundir.HashFile(s.absolute(path))
+	sha, _, err := rundir.HashFile(s.Run.Dir.Abs(path))
 	if err != nil {
 		return "", err
 	}
@@ -157,13 +156,6 @@ func (s *Step) TrackOwn(name string) error {
 
 // TrackAs notes an input whose hash is known already.
 func (s *Step) TrackAs(path, sha string) { s.inputs[path] = sha }
-
-func (s *Step) absolute(path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return s.Run.File(path)
-}
 
 // Say tells the caller what the phase is doing.
 func (s *Step) Say(phase, format string, args ...any) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/trainwright/trainwright/internal/contract"
 	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/rundir"
 )
 
 // place is where a run lives, both absolute.
@@ -55,7 +56,7 @@ func (e *Engine) placeRun(id string, handoff contract.StepHandoff) (place, error
 // said.
 func (r *Run) Contradiction() []finding.Finding {
 	given := r.Handoff.Inputs.Runtime
-	if given.TrainerWorkdir == "" || given.CodeSaveDir == "" || inside(r.Workdir, r.CodeSaveDir) {
+	if given.TrainerWorkdir == "" || given.CodeSaveDir == "" || rundir.Inside(r.CodeSaveDir, r.Workdir) {
 		return nil
 	}
 	return []finding.Finding{{Code: "workdir_contradiction", Severity: finding.Warning,
@@ -76,11 +77,6 @@ func namedWorkdir(handoff contract.StepHandoff) string {
 		}
 	}
 	return ""
-}
-
-func inside(path, folder string) bool {
-	rel, err := filepath.Rel(folder, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // atField adds to a refusal the field of the call that named the path.

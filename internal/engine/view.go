@@ -16,12 +16,12 @@ import (
 // last phase of the intent is done (settled.md).
 func (e *Engine) envelope(ctx context.Context, run *Run, at int, state standing, notes []finding.Finding) Envelope {
 	phase, reply := state.phases[at], state.answers[at]
-	findings := merge(notes, state.findings)
+	findings := finding.Merge(notes, state.findings)
 	if phase.Record != nil && phase.Status != contract.StatePending {
-		findings = merge(findings, phase.Record.Findings)
+		findings = finding.Merge(findings, phase.Record.Findings)
 	}
 	if at == state.last && state.passed(at) {
-		findings = merge(findings, state.warnings())
+		findings = finding.Merge(findings, state.warnings())
 	}
 	answer := Envelope{Needs: reply.Needs, Findings: findings, Run: RunView{RunID: run.ID, Attempt: run.Attempt, Phase: phase.Phase,
 		PhaseStatus: state.status(run.Handoff), Job: state.job}}
@@ -127,20 +127,6 @@ func observe(o *contract.Observation, run *Run, state standing, answer Envelope)
 	}
 }
 
-// merge appends the findings that are not there yet.
-func merge(into, more []finding.Finding) []finding.Finding {
-	out := slices.Clone(into)
-	if out == nil {
-		out = []finding.Finding{}
-	}
-	for _, f := range more {
-		if !slices.ContainsFunc(out, func(g finding.Finding) bool { return g.String() == f.String() }) {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
 // existing keeps the skill's artifact keys whose files are there.
 func (r *Run) existing() map[string]string {
 	out := map[string]string{}
@@ -222,7 +208,7 @@ func (e *Engine) ListRuns(ctx context.Context, ask ListRequest) (RunList, error)
 		limit = 50
 	}
 	limit = min(limit, 200)
-	list := RunList{Runs: []RunRow{}, Total: len(entries), Findings: merge(nil, findings)}
+	list := RunList{Runs: []RunRow{}, Total: len(entries), Findings: finding.Merge(nil, findings)}
 	if ask.Cursor != "" {
 		if at := slices.IndexFunc(entries, func(x rundir.IndexEntry) bool { return x.RunID == ask.Cursor }); at >= 0 {
 			entries = entries[at+1:]

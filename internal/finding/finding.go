@@ -4,6 +4,7 @@ package finding
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -93,4 +94,16 @@ func Has(findings []Finding, severity Severity) bool {
 		}
 	}
 	return false
+}
+
+// Merge appends to a copy of into the findings of more that it does not hold yet.
+func Merge(into, more []Finding) []Finding {
+	out := append([]Finding{}, into...)
+	for _, f := range more {
+		said := f.String()
+		if !slices.ContainsFunc(out, func(g Finding) bool { return g.String() == said }) {
+			out = append(out, f)
+		}
+	}
+	return out
 }

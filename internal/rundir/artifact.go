@@ -133,7 +133,7 @@ func (d Dir) artifactPath(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("artifact %s: %w", path, err)
 	}
-	if !inside(run, parent) {
+	if !Inside(run, parent) {
 		return "", finding.Refuse(finding.Finding{Code: "path_outside_roots", Severity: finding.Error, Where: &finding.Where{Path: path},
 			What: "the artifact's folder is a link that leads to " + parent, Expected: "a folder inside " + run, Remedy: "replace the link with a folder"})
 	}

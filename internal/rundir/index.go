@@ -53,7 +53,7 @@ func (x Index) Abs(path string) string {
 }
 
 func (x Index) relative(path string) string {
-	if filepath.IsAbs(path) && inside(x.Workspace, path) {
+	if filepath.IsAbs(path) && Inside(x.Workspace, path) {
 		if rel, err := filepath.Rel(x.Workspace, path); err == nil {
 			path = rel
 		}

@@ -82,7 +82,7 @@ func (r *Roots) Writable(path string) (string, error) {
 // Rel names a path as people see it: relative to the workspace with forward slashes where it is inside, otherwise as it is.
 func (r *Roots) Rel(abs string) string {
 	for _, root := range []string{r.workspace, r.given} {
-		if inside(root, abs) {
+		if Inside(root, abs) {
 			if rel, err := filepath.Rel(root, abs); err == nil {
 				return filepath.ToSlash(rel)
 			}
@@ -118,7 +118,7 @@ func (r *Roots) check(path, verb string, allowed []string) (string, error) {
 			Where: &finding.Where{Path: path}, Remedy: "check the permissions of the folders above it, or name another path"})
 	}
 	for _, root := range allowed {
-		if inside(root, resolved) {
+		if Inside(root, resolved) {
 			return resolved, nil
 		}
 	}
@@ -135,8 +135,8 @@ func (r *Roots) outside(path, why, verb string, allowed []string) error {
 		Where: &finding.Where{Path: path}, Expected: "a path inside " + strings.Join(allowed, " or "), Remedy: remedy})
 }
 
-// inside tells whether path is root or below it. Both are clean and absolute.
-func inside(root, path string) bool {
+// Inside tells whether path is root or below it. Both are clean and absolute.
+func Inside(root, path string) bool {
 	rel, err := filepath.Rel(root, path)
 	return err == nil && filepath.IsLocal(rel)
 }

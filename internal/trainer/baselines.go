@@ -41,7 +41,7 @@ func (w *validationWork) compareBaselines(ctx context.Context) {
 			found = append(found, softened(refusalOf(err))...)
 			w.unchecked = append(w.unchecked, "training quality beyond the criteria: no baseline could be computed")
 		}
-		w.out.Findings = appendNew(w.out.Findings, found)
+		w.out.Findings = finding.Merge(w.out.Findings, found)
 		for _, r := range results {
 			w.baselines = append(w.baselines, scored{split, r})
 		}
@@ -74,9 +74,9 @@ func (w *validationWork) baselineSpec(split string, names []string) (baseline.Sp
 	for _, f := range w.manifest.Files {
 		switch f.Part {
 		case "train":
-			spec.Train = w.partPath(f)
+			spec.Train = w.step.Run.Dir.Abs(f.Path)
 		case split:
-			spec.Test = w.partPath(f)
+			spec.Test = w.step.Run.Dir.Abs(f.Path)
 		}
 	}
 	return spec, spec.Train != "" && spec.Test != "" && spec.Target != ""

@@ -10,7 +10,6 @@ import (
 
 	"github.com/trainwright/trainwright/internal/contract"
 	"github.com/trainwright/trainwright/internal/evidence"
-	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/project"
 )
 
@@ -193,9 +192,4 @@ func (c *capture) placed(field string, value any, quote string, place project.Pl
 	source, ok := c.bySource[filepath.Join(c.root, filepath.FromSlash(place.Path))]
 	return evidence.Fact{Field: field, Value: value, Source: source, By: byServer, Quote: quote, Start: place.Start, End: place.End,
 		Why: fmt.Sprintf("%s:%d", place.Path, place.Line)}, ok
-}
-
-// verified checks the quote of a fact against its source; findings say what is wrong with it.
-func verified(dir string, sources []evidence.Source, fact evidence.Fact) (evidence.Fact, []finding.Finding) {
-	return evidence.VerifyFact(dir, sources, fact)
 }

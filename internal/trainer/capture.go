@@ -85,7 +85,7 @@ func (c *capture) bindings() error {
 		if strings.ContainsAny(path, ":=") {
 			continue // a named folder such as "trainer_workdir: runs/a"
 		}
-		if abs, err := c.locate(path); err == nil {
+		if abs, err := locate(c.step.Run, c.root, path); err == nil {
 			if info, err := os.Stat(abs); err == nil && info.IsDir() {
 				continue
 			}
@@ -216,7 +216,7 @@ func (c *capture) addDirectory(run *engine.Run) error {
 	var bytes int64
 	for _, f := range c.scan.Files {
 		abs := filepath.Join(c.root, filepath.FromSlash(f.Path))
-		if within(abs, run.CodeSaveDir) || within(abs, run.Workdir) {
+		if rundir.Inside(run.CodeSaveDir, abs) || rundir.Inside(run.Workdir, abs) {
 			continue
 		}
 		fmt.Fprintf(&list, "%s %s\n", f.SHA256, f.Path)
@@ -232,11 +232,6 @@ func (c *capture) addDirectory(run *engine.Run) error {
 	source.ID, source.CapturedAt = evidence.NextSourceID(c.sources), c.step.Now().UTC()
 	c.sources = append(c.sources, source)
 	return nil
-}
-
-func within(path, folder string) bool {
-	rel, err := filepath.Rel(folder, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // dataAndCheckpoints hashes the data files and checkpoints that the handoff names. Missing data is pending, not an
@@ -278,7 +273,7 @@ func (c *capture) file(path, field string) error { return c.path("file", path, f
 
 // path captures what a path leads to. missing is how much a file that is not there weighs.
 func (c *capture) path(kind, path, field string, missing finding.Severity) error {
-	abs, err := c.locate(path)
+	abs, err := locate(c.step.Run, c.root, path)
 	if err != nil {
 		return c.refused(err, field)
 	}
@@ -353,7 +348,7 @@ func (c *capture) projectView() projectView {
 	run := c.step.Run
 	for _, f := range c.scan.Files {
 		abs := filepath.Join(c.root, filepath.FromSlash(f.Path))
-		if f.Kind == project.KindPython && len(view.Code) < maxCodeFiles && !within(abs, run.CodeSaveDir) && !within(abs, run.Workdir) {
+		if f.Kind == project.KindPython && len(view.Code) < maxCodeFiles && !rundir.Inside(run.CodeSaveDir, abs) && !rundir.Inside(run.Workdir, abs) {
 			view.Code = append(view.Code, f.Path)
 		}
 	}

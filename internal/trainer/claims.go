@@ -138,9 +138,9 @@ func (w *validationWork) fromPredictions(name string) {
 	}
 	for _, metric := range w.metricsOf(preds.Split) {
 		result, found, err := metrics.Recompute(metric, preds, targets)
-		w.out.Findings = appendNew(w.out.Findings, found)
+		w.out.Findings = finding.Merge(w.out.Findings, found)
 		if err != nil {
-			w.out.Findings = appendNew(w.out.Findings, refusalOf(err))
+			w.out.Findings = finding.Merge(w.out.Findings, refusalOf(err))
 			w.unchecked = append(w.unchecked, fmt.Sprintf("%s/%s: it could not be computed from %s", preds.Split, metric, name))
 			continue
 		}
@@ -166,15 +166,6 @@ func (w *validationWork) unitOf(metric string) string {
 	return ""
 }
 
-func appendNew(into, more []finding.Finding) []finding.Finding {
-	for _, f := range more {
-		if !slices.ContainsFunc(into, func(g finding.Finding) bool { return g.String() == f.String() }) {
-			into = append(into, f)
-		}
-	}
-	return into
-}
-
 // targets are the server's own targets of a part, by sample id.
 func (w *validationWork) targets(split string) (map[string]string, error) {
 	for _, f := range w.manifest.Files {
@@ -183,7 +174,7 @@ func (w *validationWork) targets(split string) (map[string]string, error) {
 			if strings.HasPrefix(id, "row-") {
 				id = ""
 			}
-			return dataset.Targets(context.Background(), w.partPath(f), id, w.manifest.Schema.Target.Name)
+			return dataset.Targets(context.Background(), w.step.Run.Dir.Abs(f.Path), id, w.manifest.Schema.Target.Name)
 		}
 	}
 	return nil, nil
@@ -257,7 +248,7 @@ func (w *validationWork) judge() {
 			j.Problem = "can't be parsed"
 			for _, f := range refusalOf(err) {
 				f.Severity = finding.Warning
-				w.out.Findings = appendNew(w.out.Findings, []finding.Finding{f})
+				w.out.Findings = finding.Merge(w.out.Findings, []finding.Finding{f})
 			}
 			w.criteria = append(w.criteria, j)
 			continue

@@ -60,7 +60,7 @@ func renderCoderTask(run *engine.Run, c *commander) []byte {
 	m.line("- features: %s", strings.Join(c.manifest.Schema.Features, ", "))
 	for _, f := range c.manifest.Files {
 		if f.Part != "" {
-			m.line("- %s part: %s", f.Part, code(c.fromRun(f.Path)))
+			m.line("- %s part: %s", f.Part, code(c.run.Dir.Abs(f.Path)))
 		}
 	}
 	m.heading(2, "Values")

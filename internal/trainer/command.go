@@ -152,8 +152,7 @@ func (c *commander) settledValue(a *project.Argument) (Passed, bool) {
 }
 
 func (c *commander) absolute(path string) string {
-	look := &capture{step: &engine.Step{Run: c.run}, root: c.view.Root}
-	if abs, err := look.locate(path); err == nil {
+	if abs, err := locate(c.run, c.view.Root, path); err == nil {
 		return abs
 	}
 	return path
@@ -211,7 +210,7 @@ func (c *commander) placeValue(a *project.Argument) (Passed, bool) {
 func (c *commander) part(name string) string {
 	for _, f := range c.manifest.Files {
 		if f.Part == name {
-			return c.fromRun(f.Path)
+			return c.run.Dir.Abs(f.Path)
 		}
 	}
 	return ""
@@ -222,14 +221,7 @@ func (c *commander) whole() string {
 	if c.manifest.TrainSource == "" {
 		return ""
 	}
-	return c.fromRun(c.manifest.TrainSource)
-}
-
-func (c *commander) fromRun(path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return c.run.File(path)
+	return c.run.Dir.Abs(c.manifest.TrainSource)
 }
 
 // checkParts notices a split that the script has no way to receive: the repository would have to change.

@@ -48,7 +48,7 @@ func inventory(run *engine.Run, made Codegen) ([]rundir.Entry, []finding.Finding
 		findings = append(findings, found...)
 		for _, e := range entries {
 			e.Path = filepath.Join(root, filepath.FromSlash(e.Path))
-			if seen[e.Path] || isKnowledge(run, e.Path) || within(e.Path, filepath.Join(run.CodeSaveDir, "logs")) || filepath.Base(e.Path) == launchLock {
+			if seen[e.Path] || isKnowledge(run, e.Path) || rundir.Inside(filepath.Join(run.CodeSaveDir, "logs"), e.Path) || filepath.Base(e.Path) == launchLock {
 				continue
 			}
 			seen[e.Path] = true
@@ -72,7 +72,7 @@ func isKnowledge(run *engine.Run, path string) bool {
 	if run.Workdir == run.CodeSaveDir {
 		return !nested || slices.Contains(knowledgeFolders, first)
 	}
-	return within(run.Workdir, run.CodeSaveDir) || !within(path, run.CodeSaveDir)
+	return rundir.Inside(run.CodeSaveDir, run.Workdir) || !rundir.Inside(run.CodeSaveDir, path)
 }
 
 // clearOutputs makes sure that nothing the job is expected to write exists yet. What an earlier job of this run left is
@@ -95,7 +95,7 @@ func (w *launchWork) clearOutputs() (bool, error) {
 	}
 	slices.Sort(inTheWay)
 	for _, path := range slices.Compact(inTheWay) {
-		if resumes && (within(path, filepath.Join(run.CodeSaveDir, "checkpoints")) || filepath.Base(path) == "metrics.jsonl") {
+		if resumes && (rundir.Inside(filepath.Join(run.CodeSaveDir, "checkpoints"), path) || filepath.Base(path) == "metrics.jsonl") {
 			continue
 		}
 		if job := ours[path]; job != "" {
@@ -129,7 +129,7 @@ func earlierOutputs(run *engine.Run) (map[string]string, error) {
 			return nil, err
 		}
 		for _, o := range outputs {
-			for p := filepath.Join(run.CodeSaveDir, filepath.FromSlash(o.Path)); within(p, run.CodeSaveDir) && p != run.CodeSaveDir; p = filepath.Dir(p) {
+			for p := filepath.Join(run.CodeSaveDir, filepath.FromSlash(o.Path)); rundir.Inside(run.CodeSaveDir, p) && p != run.CodeSaveDir; p = filepath.Dir(p) {
 				if ours[p] == "" { // the newest job that left it
 					ours[p] = e.Folder
 				}

@@ -206,15 +206,14 @@ func amendCall(run *engine.Run, needs []engine.Need) *engine.NextCall {
 	return &engine.NextCall{Tool: run.Skill.Walker, Arguments: arguments}
 }
 
-// locate resolves a path of the handoff: inside the project first where there is one, else from the workspace.
-func (c *capture) locate(path string) (string, error) {
-	roots := c.step.Run.Roots
-	if c.root != "" && !filepath.IsAbs(path) {
-		if abs, err := roots.Readable(filepath.Join(c.root, path)); err == nil {
+// locate resolves a path of the handoff: inside the project at root first where there is one, else from the workspace.
+func locate(run *engine.Run, root, path string) (string, error) {
+	if root != "" && !filepath.IsAbs(path) {
+		if abs, err := run.Roots.Readable(filepath.Join(root, path)); err == nil {
 			if _, err := os.Stat(abs); err == nil {
 				return abs, nil
 			}
 		}
 	}
-	return roots.Readable(path)
+	return run.Roots.Readable(path)
 }

@@ -198,7 +198,7 @@ func (l *ledger) addAll(facts []evidence.Fact) {
 }
 
 func (l *ledger) add(fact evidence.Fact) bool {
-	checked, found := verified(l.dir, l.sources, fact)
+	checked, found := evidence.VerifyFact(l.dir, l.sources, fact)
 	l.findings = append(l.findings, found...)
 	if finding.Has(found, finding.Error) {
 		return false

@@ -119,13 +119,12 @@ func (p dataAndSplit) Run(ctx context.Context, step *engine.Step) (engine.Outcom
 // locate finds the data files that facts name. A path of the handoff is looked for in the project first, then in the
 // workspace; a script's default is relative to the project.
 func (w *dataWork) locate() {
-	c := &capture{step: w.step, root: w.view.Root}
 	for part, field := range map[string]string{"train": "data.train_source", "val": "data.val_source", "test": "data.test_source", "all": "data.source"} {
 		fact := holding(w.facts, field)
 		if fact == nil {
 			continue
 		}
-		abs, err := c.locate(text(fact.Value))
+		abs, err := locate(w.step.Run, w.view.Root, text(fact.Value))
 		if err != nil && fact.By == byServer {
 			continue // a default that leads nowhere we may read
 		}

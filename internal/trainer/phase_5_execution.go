@@ -153,11 +153,7 @@ func partPaths(run *engine.Run, manifest contract.DataManifest) []string {
 		if f.Part == "" && !whole {
 			continue // the table that the parts were cut from
 		}
-		if filepath.IsAbs(f.Path) {
-			out = append(out, f.Path)
-		} else {
-			out = append(out, run.File(f.Path))
-		}
+		out = append(out, run.Dir.Abs(f.Path))
 	}
 	return out
 }

@@ -197,8 +197,8 @@ func (w *validationWork) integrity() {
 		if f.Part == "" || w.external {
 			continue
 		}
-		if sha, err := w.step.Track(w.partPath(f)); err != nil || sha != f.SHA256 {
-			changed("artifact_edited", w.partPath(f), "the "+f.Part+" part changed after it was split", "call phase_2_data_and_split again")
+		if sha, err := w.step.Track(w.step.Run.Dir.Abs(f.Path)); err != nil || sha != f.SHA256 {
+			changed("artifact_edited", w.step.Run.Dir.Abs(f.Path), "the "+f.Part+" part changed after it was split", "call phase_2_data_and_split again")
 		}
 	}
 	if w.exit != nil {
@@ -206,13 +206,6 @@ func (w *validationWork) integrity() {
 		w.out.Findings = append(w.out.Findings, times...)
 		w.out.Check("outputs_of_this_run", len(times) == 0, "every output was written between the job's start and its end")
 	}
-}
-
-func (w *validationWork) partPath(f contract.DataFile) string {
-	if filepath.IsAbs(f.Path) {
-		return f.Path
-	}
-	return w.step.Run.File(f.Path)
 }
 
 // checkCheckpoints looks at what the job left as checkpoints.
