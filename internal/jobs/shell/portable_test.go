@@ -74,6 +74,7 @@ func ends(t *testing.T, r *Runtime, script outcome) (status jobs.Status) {
 		t.Fatalf("submit: %v", err)
 	}
 	if script.cancel {
+		prints(t, folder, "ready") // a cancel before the command has begun leaves no signal to see
 		if _, err := r.Cancel(context.Background(), folder); err != nil {
 			t.Fatalf("cancel: %v", err)
 		}
@@ -88,6 +89,18 @@ func ends(t *testing.T, r *Runtime, script outcome) (status jobs.Status) {
 		t.Fatalf("%s, %v", status.State, err)
 	}
 	return status
+}
+
+// prints waits until the job's command has written the text.
+func prints(t *testing.T, folder, text string) {
+	t.Helper()
+	said, err := jobs.Await(context.Background(), 30*time.Second, func() (bool, error) {
+		out, _ := os.ReadFile(filepath.Join(folder, "stdout.log"))
+		return strings.Contains(string(out), text), nil
+	})
+	if !said || err != nil {
+		t.Fatalf("the job never printed %q: %v", text, err)
+	}
 }
 
 func create(t *testing.T, request jobs.Request) (folder string) {
