@@ -1,0 +1,220 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/engine"
+	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/jobs"
+	"github.com/trainwright/trainwright/internal/jobs/local"
+	"github.com/trainwright/trainwright/internal/rundir"
+)
+
+// newestJob is the run's newest job with that marker (any job where marker is empty), or nil.
+func newestJob(run *engine.Run, marker string) *jobs.Entry {
+	entries, _ := jobs.List([]string{run.File("jobs")})
+	for i := range entries {
+		if marker == "" || entries[i].Request.Marker == marker {
+			return &entries[i]
+		}
+	}
+	return nil
+}
+
+// launch finds this launch's job, or makes it: no other job under way, preflight, no output in the way, inventory, job
+// folder, start. It returns nil when the gate stops it. The lock is that of code_save_dir and covers looking and creating,
+// so that two servers, or two runs that share the folder, make one job.
+func (w *launchWork) launch(ctx context.Context) (*jobs.Entry, error) {
+	if err := os.MkdirAll(w.step.Run.CodeSaveDir, 0o755); err != nil {
+		return nil, err
+	}
+	unlock, err := rundir.Lock(ctx, filepath.Join(w.step.Run.CodeSaveDir, launchLock))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if job := newestJob(w.step.Run, w.marker); job != nil {
+		again, err := w.again(ctx, job)
+		if err != nil {
+			return nil, err
+		}
+		if !again {
+			_, err := w.p.t.Runtime.Submit(ctx, job.Folder)
+			return job, err
+		}
+	}
+	if ok, err := w.noneUnderWay(ctx); err != nil || !ok {
+		return nil, err
+	}
+	if ok, err := w.preflight(ctx); err != nil || !ok {
+		return nil, err
+	}
+	if ok, err := w.clearOutputs(); err != nil || !ok {
+		return nil, err
+	}
+	return w.create(ctx)
+}
+
+// launchLock is the file in code_save_dir that is locked while a job is looked for and made.
+const launchLock = ".trainwright.lock"
+
+// again says whether an explicit launch asks for another job: after one that ended badly, or whose outputs are no longer
+// as it left them.
+func (w *launchWork) again(ctx context.Context, job *jobs.Entry) (bool, error) {
+	if _, asked := w.step.Section["launch"]; !asked {
+		return false, nil
+	}
+	status, err := w.p.t.Runtime.Status(ctx, []string{job.Folder})
+	if err != nil || !over(status[0].State) {
+		return false, err
+	}
+	if status[0].State != jobs.StateSucceeded {
+		return true, nil
+	}
+	outputs, err := readOutputs(job.Folder)
+	if err != nil {
+		return false, err
+	}
+	for _, o := range outputs {
+		if !intact(filepath.Join(w.step.Run.CodeSaveDir, filepath.FromSlash(o.Path)), o) {
+			return true, nil
+		}
+	}
+	f, err := w.tampered(job.Folder)
+	return f != nil, err
+}
+
+// noneUnderWay refuses to start a job while another one writes into the same code_save_dir: one of this run that was
+// started with other inputs, or one of another run. What ended jobs of this run left is noted as theirs.
+func (w *launchWork) noneUnderWay(ctx context.Context) (bool, error) {
+	run := w.step.Run
+	roots, err := w.p.t.JobRoots()
+	if err != nil {
+		return false, err
+	}
+	entries, _ := jobs.List(roots)
+	for _, entry := range entries {
+		if entry.Request.WorkDir != run.CodeSaveDir {
+			continue
+		}
+		status, err := w.p.t.Runtime.Status(ctx, []string{entry.Folder})
+		if err != nil {
+			return false, err
+		}
+		if over(status[0].State) {
+			if entry.RunID == run.ID {
+				if _, _, err := collect(run, w.made, entry.Folder); err != nil {
+					return false, err
+				}
+			}
+			continue
+		}
+		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "job_under_way", Severity: finding.Error,
+			What:     fmt.Sprintf("job %s of run %s is %s and writes into the same code_save_dir", entry.JobID, entry.RunID, status[0].State),
+			Where:    &finding.Where{Path: entry.Folder},
+			Expected: "one job at a time", Remedy: fmt.Sprintf("wait for it (job_status), or end it: job_cancel {\"job_id\": %q}; then make this call again", entry.JobID)})
+		w.out.Blockers = append(w.out.Blockers, "job "+entry.JobID+" is under way")
+		w.out.Summary = "not started: job " + entry.JobID + " is under way"
+		w.out.Next = &engine.NextCall{Tool: "job_status", Arguments: map[string]any{"job_ids": []string{entry.JobID}}}
+		return false, nil
+	}
+	return true, nil
+}
+
+func (w *launchWork) preflight(ctx context.Context) (bool, error) {
+	w.step.Say(w.p.Name(), "preflight")
+	run := w.step.Run
+	spec := local.PreflightSpec{Python: w.made.Command[0], WorkDir: run.CodeSaveDir, Entrypoint: w.made.Entrypoint, Imports: w.made.Imports, OutputDir: run.CodeSaveDir, Resources: w.launchInput().Resources}
+	for _, a := range w.made.Arguments {
+		if strings.HasPrefix(a.Field, "data.") && strings.HasSuffix(a.Field, "source") {
+			spec.Inputs = append(spec.Inputs, text(a.Value))
+		}
+	}
+	report, found, err := w.p.t.Runtime.Preflight(ctx, spec)
+	if err != nil {
+		return false, err
+	}
+	w.out.Findings = append(w.out.Findings, found...)
+	for _, c := range report.Checks {
+		w.out.Check("preflight_"+c.Name, c.OK, c.Evidence)
+	}
+	if !report.OK {
+		w.out.Category = jobs.CategoryEnvironment
+		w.out.Summary = "not started: preflight failed"
+		w.out.Blockers = append(w.out.Blockers, "preflight")
+	}
+	return report.OK, nil
+}
+
+// create writes the job's folder and starts it.
+func (w *launchWork) create(ctx context.Context) (*jobs.Entry, error) {
+	run := w.step.Run
+	id, folder := w.freeID()
+	w.step.Say(w.p.Name(), "freezing the code of job %s", id)
+	command, taken, frozen, err := w.p.t.freezeJob(ctx, run, w.made, folder)
+	w.out.Findings = append(w.out.Findings, frozen...)
+	if err != nil {
+		w.out.Findings = append(w.out.Findings, refusalOf(err)...)
+		return nil, notRefused(err)
+	}
+	w.step.Say(w.p.Name(), "starting job %s", id)
+	before, found, err := inventory(run, w.made)
+	if err != nil {
+		return nil, err
+	}
+	w.out.Findings = append(w.out.Findings, found...)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	if err := rundir.WriteJSON(filepath.Join(folder, inventoryFile), before); err != nil {
+		return nil, err
+	}
+	launch := w.launchInput()
+	if w.given.Launch != nil {
+		// Kept before the job starts: the next call, which may come from another server, must ask for the same launch.
+		if err := rundir.WriteJSON(run.File(answersFile(w.p.Name())), w.given); err != nil {
+			return nil, err
+		}
+		if err := w.step.TrackOwn(answersFile(w.p.Name())); err != nil {
+			return nil, err
+		}
+	}
+	request := jobs.Request{JobID: id, RunID: run.ID, Attempt: run.Attempt, Command: command.Argv, Env: command.Env, WorkDir: run.CodeSaveDir, Resources: launch.Resources,
+		ExpectedOutputs: w.made.Outputs, Site: "local", Channel: contract.ChannelLocalDirect, Marker: w.marker, SubmittedBy: "trainwright", Task: run.Handoff.StepGoal,
+		WallTimeSeconds: run.Handoff.Inputs.StepWallclockBudgetSeconds, CreatedAt: w.step.Now()}
+	if err := jobs.Create(folder, request); err != nil {
+		var refused *finding.Refused
+		if errors.As(err, &refused) {
+			w.out.Findings = append(w.out.Findings, refused.Findings...)
+			return nil, nil
+		}
+		return nil, err
+	}
+	if err := run.Dir.AppendEvent(rundir.Event{Time: w.step.Now(), Phase: w.p.Name(), Event: "job_created", By: "trainwright", Detail: map[string]any{"job_id": id, "snapshot": taken.TreeSHA256}}); err != nil {
+		return nil, err
+	}
+	if _, err := w.p.t.Runtime.Submit(ctx, folder); err != nil {
+		return nil, err
+	}
+	return &jobs.Entry{JobID: id, RunID: run.ID, Folder: folder, Request: request}, nil
+}
+
+// freeID is the next job id of the run: j-<run's hash>-<n>. A folder without a request is one that a crash left while it
+// was being made; it is taken up.
+func (w *launchWork) freeID() (id, folder string) {
+	run := w.step.Run
+	hash := run.ID[strings.LastIndexByte(run.ID, '-')+1:]
+	for n := 1; ; n++ {
+		id = fmt.Sprintf("j-%s-%d", hash, n)
+		folder = run.File("jobs/" + id)
+		if _, err := os.Stat(filepath.Join(folder, jobs.RequestFile)); err != nil {
+			return id, folder
+		}
+	}
+}
