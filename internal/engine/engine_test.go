@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 // copier is a phase of a skill that has nothing to do with training: it copies one file into another, and counts.
 type copier struct {
 	name, from, to string
-	ran            *int
+	ran            *atomic.Int32
 	block          func() bool
 }
 
@@ -27,7 +28,7 @@ func (c copier) Name() string { return c.name }
 func (c copier) Tool() string { return "tool_" + c.name }
 
 func (c copier) Run(_ context.Context, step *Step) (Outcome, error) {
-	*c.ran++
+	c.ran.Add(1)
 	var out Outcome
 	sha, err := step.Track(c.from)
 	if err != nil {
@@ -48,7 +49,7 @@ type kitchen struct {
 	dir    string
 	engine *Engine
 	skill  *Skill
-	ran    [3]int
+	ran    [3]atomic.Int32
 }
 
 func newKitchen(t *testing.T) *kitchen {
@@ -85,8 +86,8 @@ func (k *kitchen) bake() Envelope {
 
 func (k *kitchen) wantRan(a, b, c int) {
 	k.t.Helper()
-	if k.ran != [3]int{a, b, c} {
-		k.t.Errorf("phases ran %v times, want %v", k.ran, [3]int{a, b, c})
+	if got := [3]int{int(k.ran[0].Load()), int(k.ran[1].Load()), int(k.ran[2].Load())}; got != [3]int{a, b, c} {
+		k.t.Errorf("phases ran %v times, want %v", got, [3]int{a, b, c})
 	}
 }
 
@@ -214,7 +215,7 @@ func TestTwoCallersAtOnce(t *testing.T) {
 		go func() {
 			defer wait.Done()
 			other := New(k.engine.Roots, time.Now, &Skill{Name: k.skill.Name, Walker: "bake", Last: k.skill.Last, Canonical: k.skill.Canonical, Artifacts: k.skill.Artifacts,
-				Phases: []Phase{copier{"a", filepath.Join(k.dir, "in.txt"), "a.txt", new(int), nil}, copier{"b", "a.txt", "b.md", new(int), nil}, copier{"c", "b.md", "c.txt", new(int), nil}}})
+				Phases: []Phase{copier{"a", filepath.Join(k.dir, "in.txt"), "a.txt", new(atomic.Int32), nil}, copier{"b", "a.txt", "b.md", new(atomic.Int32), nil}, copier{"c", "b.md", "c.txt", new(atomic.Int32), nil}}})
 			answer, err := other.Walk(context.Background(), Silent, other.Skills[k.skill.Name], contract.Call{Handoff: &contract.StepHandoff{StepID: "bread", StepGoal: "bake"}})
 			if err != nil {
 				t.Errorf("caller %d: %v", i, err)

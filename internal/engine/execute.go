@@ -22,6 +22,9 @@ func (e *Engine) RunPhase(ctx context.Context, caller Caller, skill *Skill, name
 	if err != nil {
 		return Envelope{}, err
 	}
+	if run.stored != nil {
+		return *run.stored, nil
+	}
 	state, err := run.standing(ctx)
 	if err != nil {
 		return Envelope{}, err
@@ -50,6 +53,9 @@ func (e *Engine) Walk(ctx context.Context, caller Caller, skill *Skill, call con
 	if err != nil {
 		return Envelope{}, err
 	}
+	if run.stored != nil {
+		return *run.stored, nil
+	}
 	deadline := e.Now().Add(wait(call))
 	for first := true; ; first = false {
 		state, err := run.standing(ctx)
@@ -69,7 +75,7 @@ func (e *Engine) Walk(ctx context.Context, caller Caller, skill *Skill, call con
 		if err != nil {
 			return Envelope{}, err
 		}
-		if !after.passed(at) {
+		if !after.passed(at) && !after.judged(at) {
 			return e.settled(ctx, run, at, after, finding.Merge(notes, found))
 		}
 	}
@@ -186,7 +192,7 @@ func (e *Engine) record(run *Run, name string, step *Step, out *Outcome, notes [
 			status = contract.StateSuccess
 		}
 	}
-	raw, err := json.Marshal(answer{Step: out.Step, Category: out.Category, Summary: out.Summary, Needs: out.Needs, Next: out.Next})
+	raw, err := json.Marshal(answer{Step: out.Step, Category: out.Category, Judged: out.Judged, Summary: out.Summary, Needs: out.Needs, Next: out.Next})
 	if err != nil {
 		return rundir.Record{}, err
 	}

@@ -37,6 +37,8 @@ type Skill struct {
 	// Name is the execution_skill of a step_handoff, Walker the tool that walks all phases.
 	Name, Walker string
 	Phases       []Phase
+	// Attempted names the phase from which a new attempt runs anew; what was learned before it stays. Empty: no phase does.
+	Attempted string
 	// Last names the phase at which a step of this intent ends.
 	Last func(contract.StepHandoff) string
 	// Canonical lists the artifacts an orchestrator may read, relative to the trainer_workdir.
@@ -66,6 +68,9 @@ type Outcome struct {
 	Assumptions []string
 	Recall      *rundir.RecallUse
 	Summary     string
+	// Judged says of a failed phase that it left something to inspect: the next phase is entered all the same, and the step
+	// stays failed.
+	Judged bool
 	// Next overrides the next call that the engine would work out. One without a tool means that there is none: what is
 	// missing can't be supplied by a call.
 	Next *NextCall

@@ -44,12 +44,17 @@ func New(roots *rundir.Roots, now func() time.Time, skills ...*Skill) *Engine {
 // Run is an open run. Workdir is the trainer_workdir and CodeSaveDir the folder of code and outputs, both absolute.
 type Run struct {
 	ID, Workdir, CodeSaveDir string
-	Attempt                  int
-	Handoff                  contract.StepHandoff
-	Entry                    rundir.IndexEntry
-	Dir                      rundir.Dir
-	Roots                    *rundir.Roots
-	Skill                    *Skill
+	// Attempt is the attempt that is under way, from 1.
+	Attempt int
+	Handoff contract.StepHandoff
+	Entry   rundir.IndexEntry
+	Dir     rundir.Dir
+	Roots   *rundir.Roots
+	Skill   *Skill
+	// numbered says that a caller has numbered its attempts, so that results carry them; stored is the answer of an attempt
+	// that is over, where the call asked for that one.
+	numbered bool
+	stored   *Envelope
 }
 
 // File is the absolute path of a file of the run.
@@ -85,7 +90,11 @@ func (e *Engine) Open(ctx context.Context, skill *Skill, call contract.Call) (*R
 		if call.Handoff == nil {
 			return run, nil, nil
 		}
-		notes, err := e.amend(ctx, run, *call.Handoff)
+		notes, err := e.enter(ctx, run, call.Handoff.Inputs.Attempt)
+		if err != nil || len(notes) > 0 || run.stored != nil {
+			return run, notes, err
+		}
+		notes, err = e.amend(ctx, run, *call.Handoff)
 		return run, notes, err
 	}
 	if call.Handoff == nil {
@@ -152,7 +161,7 @@ func (e *Engine) load(entry rundir.IndexEntry) (*Run, error) {
 			What: fmt.Sprintf("run %s belongs to skill %q", entry.RunID, entry.Skill), Expected: "a skill of this server",
 			Remedy: "use a trainwright that offers this skill"})
 	}
-	run := &Run{ID: entry.RunID, Entry: entry, Skill: skill, Roots: e.Roots, Attempt: 1}
+	run := &Run{ID: entry.RunID, Entry: entry, Skill: skill, Roots: e.Roots}
 	run.Workdir = e.place(entry.TrainerWorkdir)
 	run.CodeSaveDir = e.place(entry.CodeSaveDir)
 	run.Dir = rundir.Dir{Path: run.Workdir}
@@ -174,13 +183,7 @@ func (e *Engine) load(entry rundir.IndexEntry) (*Run, error) {
 	if run.Handoff, _, err = contract.DecodeHandoff(json.RawMessage(data)); err != nil {
 		return nil, err
 	}
-	run.Attempt = max(1, run.Handoff.Inputs.Attempt)
-	for _, phase := range skill.Phases {
-		// A record that can't be read is told by the run's standing.
-		if record, err := run.Dir.Record(phase.Name()); err == nil && record != nil {
-			run.Attempt = max(run.Attempt, record.Attempt)
-		}
-	}
+	run.countAttempts()
 	return run, nil
 }
 
@@ -224,6 +227,7 @@ func (e *Engine) amend(ctx context.Context, run *Run, sent contract.StepHandoff)
 		return nil, err
 	}
 	*run = *stored
+	sent.Inputs.Attempt = 0 // entered already; the stored handoff keeps the number that it came with
 	merged, added, conflicts, err := contract.Amend(run.Handoff, sent)
 	if err != nil {
 		return nil, err
@@ -231,7 +235,6 @@ func (e *Engine) amend(ctx context.Context, run *Run, sent contract.StepHandoff)
 	if len(conflicts) > 0 {
 		return nil, differs(conflicts)
 	}
-	run.Attempt = max(run.Attempt, merged.Inputs.Attempt)
 	if len(added) == 0 {
 		return notes, nil
 	}
@@ -287,10 +290,11 @@ func (e *Engine) openByHandoff(ctx context.Context, skill *Skill, handoff contra
 	}
 	if known != nil {
 		run, err := e.load(*known)
-		if err == nil {
-			run.Attempt = max(run.Attempt, handoff.Inputs.Attempt)
+		if err != nil {
+			return nil, nil, err
 		}
-		return run, notes, err
+		more, err := e.enter(ctx, run, handoff.Inputs.Attempt)
+		return run, append(notes, more...), err
 	}
 	run, more, err := e.create(ctx, skill, handoff, sha)
 	return run, append(notes, more...), err

@@ -17,6 +17,7 @@ type answer struct {
 	Step     string    `json:"step,omitempty"`
 	Category string    `json:"category,omitempty"`
 	Summary  string    `json:"summary"`
+	Judged   bool      `json:"judged,omitempty"`
 	Needs    []Need    `json:"needs,omitempty"`
 	Next     *NextCall `json:"next_call,omitempty"`
 }
@@ -44,15 +45,14 @@ func (r *Run) standing(ctx context.Context) (standing, error) {
 	}
 	s.answers = make([]answer, len(names))
 	last := r.Skill.Last(r.Handoff)
-	perAttempt := false
+	perAttempt := false // from the phase on that a new attempt runs anew
 	for i, phase := range s.phases {
 		if phase.Phase == last {
 			s.last = i
 		}
 		live, isLive := r.Skill.Phases[i].(Live)
-		perAttempt = perAttempt || isLive
+		perAttempt = perAttempt || phase.Phase == r.Skill.Attempted
 		if perAttempt && phase.Record != nil && phase.Record.Attempt < r.Attempt && phase.Status != contract.StatePending {
-			// A new attempt runs the job, and all that judges it, anew; what was learned before it stays.
 			phase.Status, s.phases[i].Status = contract.StatePending, contract.StatePending
 		}
 		if phase.Record != nil && len(phase.Record.Answer) > 0 {
@@ -86,6 +86,30 @@ func (s standing) passed(i int) bool {
 	return false
 }
 
+// judged says that the phase failed and left something that the next phase looks at.
+func (s standing) judged(i int) bool {
+	p := s.phases[i]
+	return p.Status == contract.StateFailed && p.Record != nil && s.answers[i].Judged
+}
+
+// failed is the phase before i that failed and was judged all the same, or -1.
+func (s standing) failed(i int) int {
+	return slices.IndexFunc(s.phases[:i], func(p rundir.PhaseState) bool { return p.Status == contract.StateFailed })
+}
+
+// tells is the phase that a status of the run is about: the first open one, or the last that has something to say.
+func (s standing) tells() int {
+	at := min(s.firstOpen(), s.last)
+	if s.job != nil {
+		return slices.IndexFunc(s.phases, func(p rundir.PhaseState) bool { return p.Phase == s.jobPhase })
+	}
+	if s.phases[at].Status == contract.StatePending && at > 0 {
+		// A pending phase has nothing to say yet: the answer is the last passed phase's, whose next call leads on.
+		at--
+	}
+	return at
+}
+
 // warnings are what the passed phases found and did not stop at.
 func (s standing) warnings() []finding.Finding {
 	var out []finding.Finding
@@ -97,10 +121,10 @@ func (s standing) warnings() []finding.Finding {
 	return out
 }
 
-// firstOpen is the first phase that has not passed, or the number of phases.
+// firstOpen is the first phase that is still to be run, or the number of phases.
 func (s standing) firstOpen() int {
 	for i := range s.phases {
-		if !s.passed(i) {
+		if !s.passed(i) && !s.judged(i) {
 			return i
 		}
 	}

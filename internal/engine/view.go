@@ -23,21 +23,29 @@ func (e *Engine) envelope(ctx context.Context, run *Run, at int, state standing,
 	if at == state.last && state.passed(at) {
 		findings = finding.Merge(findings, state.warnings())
 	}
+	summary, category := reply.Summary, reply.Category
+	if bad := state.failed(at); bad >= 0 {
+		// What the failed phase left was looked at: the answer is about both.
+		findings = finding.Merge(state.phases[bad].Record.Findings, findings)
+		summary = state.answers[bad].Summary + "; " + reply.Summary
+		category = state.answers[bad].Category
+	}
 	answer := Envelope{Needs: reply.Needs, Findings: findings, Run: RunView{RunID: run.ID, Attempt: run.Attempt, Phase: phase.Phase,
 		PhaseStatus: state.status(run.Handoff), Job: state.job}}
 	result := &answer.ExecutionResult
 	result.Skill = run.Skill.Name
 	result.Status = stepStatus(state, at)
 	result.Artifacts = run.existing()
-	if run.Handoff.Inputs.Attempt > 0 {
-		result.Attempt = &run.Attempt
-		if reply.Category != "" {
-			result.FailureCategory = &reply.Category
+	if run.numbered {
+		attempt := run.Attempt
+		result.Attempt, result.Events = &attempt, run.attemptEvents()
+		if category != "" {
+			result.FailureCategory = &category
 		}
 	}
 	answer.Run.NextCall = e.next(run, state, at)
 	observe(&result.Observation, run, state, answer)
-	result.Observation.Summary = reply.Summary
+	result.Observation.Summary = summary
 	answer.Resources = run.resources()
 	if run.Skill.Close != nil {
 		result.Observation.Summary = run.Skill.Close(run, answer)
@@ -54,7 +62,7 @@ func stepStatus(state standing, at int) string {
 	switch {
 	case phase.Status == contract.StateRunning || phase.Status == contract.StatePending:
 		return contract.StatusPartial
-	case phase.Status == contract.StateFailed:
+	case phase.Status == contract.StateFailed || state.failed(at) >= 0:
 		return contract.StatusFailed
 	case !state.passed(at) && state.answers[at].Step != "":
 		return state.answers[at].Step
@@ -76,6 +84,11 @@ func stepStatus(state standing, at int) string {
 // next is the call that goes on from here: the phase's own, the same phase again while its gate waits, the next phase,
 // or none when the step is over.
 func (e *Engine) next(run *Run, state standing, at int) *NextCall {
+	if bad := state.failed(at); bad >= 0 && state.firstOpen() > state.last {
+		at = bad // the way out of the failure is the failed phase's to tell
+	} else if open := state.firstOpen(); state.judged(at) && open <= state.last {
+		return &NextCall{Tool: run.Skill.Phases[open].Tool(), Arguments: map[string]any{"run_id": run.ID}}
+	}
 	if own := state.answers[at].Next; own != nil && own.Tool == "" {
 		return nil
 	} else if own != nil {
@@ -159,15 +172,7 @@ func (e *Engine) RunStatus(ctx context.Context, id string) (Envelope, error) {
 	if err != nil {
 		return Envelope{}, err
 	}
-	at := min(state.firstOpen(), state.last)
-	if state.job != nil {
-		return e.envelope(ctx, run, slices.IndexFunc(state.phases, func(p rundir.PhaseState) bool { return p.Phase == state.jobPhase }), state, nil), nil
-	}
-	if state.phases[at].Status == contract.StatePending && at > 0 && !state.passed(at) {
-		// A pending phase has nothing to say yet: the answer is the last passed phase's, whose next call leads on.
-		at--
-	}
-	return e.envelope(ctx, run, at, state, nil), nil
+	return e.envelope(ctx, run, state.tells(), state, nil), nil
 }
 
 // ListRequest narrows a list of runs. Status is a step status or empty; Limit is at most 200, 50 when zero; Cursor is
