@@ -84,7 +84,7 @@ func stepStatus(state standing, at int) string {
 // next is the call that goes on from here: the phase's own, the same phase again while its gate waits, the next phase,
 // or none when the step is over.
 func (e *Engine) next(run *Run, state standing, at int) *NextCall {
-	if bad := state.failed(at); bad >= 0 && state.firstOpen() > state.last {
+	if bad := state.failed(at); bad >= 0 {
 		at = bad // the way out of the failure is the failed phase's to tell
 	} else if open := state.firstOpen(); state.judged(at) && open <= state.last {
 		return &NextCall{Tool: run.Skill.Phases[open].Tool(), Arguments: map[string]any{"run_id": run.ID}}
