@@ -1,4 +1,4 @@
-.PHONY: build demo test generate lint clean
+.PHONY: build demo test bench generate lint clean
 
 # The binary as it is shipped: static, without paths of the machine it was built on.
 build:
@@ -12,6 +12,10 @@ demo: build
 test:
 	.ci/install
 	go test -race -timeout 15m ./...
+
+# Figures beside tail, grep and the limits, measured in one run; takes some minutes and 1 GB of the temporary folder.
+bench:
+	go run ./internal/jobs/bench
 
 generate:
 	go generate ./...

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"regexp"
 	"strings"
 
+	"github.com/trainwright/trainwright/internal/diagnose"
 	"github.com/trainwright/trainwright/internal/engine"
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/jobs"
@@ -51,6 +54,9 @@ func jobStatus(deps Deps) Tool {
 				return out, err
 			}
 			out.Jobs, out.Findings = statuses, append(out.Findings, unknown...)
+			for i := range statuses {
+				out.Findings = append(out.Findings, shorten(&statuses[i])...)
+			}
 			out.NextCall = goOn(statuses)
 			return out, nil
 		},
@@ -93,6 +99,48 @@ func jobFolder(t *trainer.Trainer, id string) (string, error) {
 		return "", finding.Refuse(unknown...)
 	}
 	return folders[0], nil
+}
+
+// The bytes of a command, and of one word of it, that an answer shows.
+const (
+	commandShown = 600
+	wordShown    = 200
+)
+
+// shorten cuts the command of a job and says how to read what a cut line of its log holds.
+func shorten(status *jobs.Status) []finding.Finding {
+	room := commandShown
+	for i, word := range status.Command {
+		if len(word) > wordShown {
+			word = strings.ToValidUTF8(word[:wordShown], "") + "…"
+		}
+		if room -= len(word); room < 0 {
+			more := fmt.Sprintf("… %d more words in %s", len(status.Command)-i, filepath.Join(status.Folder, jobs.RequestFile))
+			status.Command = append(status.Command[:i:i], more)
+			break
+		}
+		status.Command[i] = word
+	}
+	if status.Cause == nil || status.Cause.Evidence == nil || !status.Cause.Evidence.Cut() {
+		return nil
+	}
+	line := status.Cause.Evidence
+	return []finding.Finding{{Code: "line_cut", Severity: finding.Note, What: fmt.Sprintf("the line that says why job %s failed is cut", status.JobID),
+		Where: &finding.Where{Path: line.Path, Line: line.Line, Byte: line.Byte}, Remedy: "for all of it: job_logs " + logFrom(status.JobID, *line)}}
+}
+
+// rankLog is the name of a rank's log (formats.md); the number without its leading zeros is the rank.
+var rankLog = regexp.MustCompile(`^rank-0*(\d+)\.log$`)
+
+// logFrom is the arguments of the call of job_logs that begins with a line.
+func logFrom(id string, line diagnose.Line) string {
+	stream := `"stream": "stdout"`
+	if match := rankLog.FindStringSubmatch(filepath.Base(line.Path)); match != nil {
+		stream = `"rank": ` + match[1]
+	} else if filepath.Base(line.Path) == jobs.StderrFile {
+		stream = `"stream": "stderr"`
+	}
+	return fmt.Sprintf(`{"job_id": %q, %s, "cursor": %d}`, id, stream, line.Byte)
 }
 
 // goOn is the call that leads on where all jobs belong to one run.

@@ -79,7 +79,13 @@ func layJob(t *testing.T, dir, id, stdout string) {
 		}
 	}
 	code := 1
-	if err := rundir.WriteJSON(filepath.Join(folder, jobs.ExitFile), jobs.Exit{Code: &code, StartedAt: began, EndedAt: began.Add(time.Second), Seconds: 1, Reason: jobs.ReasonExited}); err != nil {
+	endJob(t, folder, jobs.Exit{Code: &code, StartedAt: began, EndedAt: began.Add(time.Second), Seconds: 1, Reason: jobs.ReasonExited})
+}
+
+// endJob writes the job's exit record.
+func endJob(t *testing.T, folder string, exit jobs.Exit) {
+	t.Helper()
+	if err := rundir.WriteJSON(filepath.Join(folder, jobs.ExitFile), exit); err != nil {
 		t.Fatal(err)
 	}
 }

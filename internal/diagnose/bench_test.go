@@ -49,8 +49,8 @@ func writeLog(tb testing.TB, path string, size int64) {
 	}
 }
 
-// BenchmarkScan reads a log of 1 GB and, in the same run, has grep -E count the lines with the same literals. It reports
-// how many times as long as grep the scan takes: in the C locale, where grep is fastest.
+// BenchmarkScan reads a log of 1 GB and, in the same run, has grep -E count the lines with the same literals,
+// in the C locale, where grep is fastest.
 func BenchmarkScan(b *testing.B) {
 	grep, err := exec.LookPath("grep")
 	if err != nil {
@@ -82,6 +82,6 @@ func BenchmarkScan(b *testing.B) {
 		theirs += time.Since(start)
 		b.StartTimer()
 	}
-	b.ReportMetric(ours.Seconds()/theirs.Seconds(), "x_grep")
-	b.ReportMetric(theirs.Seconds()/float64(b.N), "grep_s")
+	b.ReportMetric(ours.Seconds()*1000/float64(b.N), "ours-ms")
+	b.ReportMetric(theirs.Seconds()*1000/float64(b.N), "grep-ms")
 }

@@ -41,6 +41,9 @@ type Line struct {
 	Text string `json:"text"`
 }
 
+// Cut reports whether Text is only the start of the line.
+func (l Line) Cut() bool { return len(l.Text) >= textShown && strings.HasSuffix(l.Text, "…") }
+
 // Frame is a line of a Python program, as a traceback writes it.
 type Frame struct {
 	Path     string `json:"path"`
@@ -60,15 +63,18 @@ type Job struct {
 	Signal string
 	// PeakBytes is the largest memory that its processes held, MemoryBytes what they were allowed; 0 where unknown.
 	PeakBytes, MemoryBytes int64
-	// OutOfMemory is set where the system recorded that it ended the job for memory: oom_kill in memory.events of its
+	// OutOfMemory is the record that the system ended the job for memory, "" for none: oom_kill in memory.events of its
 	// cgroup (cgroup-v2), or SLURM's state OUT_OF_MEMORY.
-	OutOfMemory bool
+	OutOfMemory string
 	// TimeUp is set where the job's time limit ended it.
 	TimeUp bool
 	// WorkDir is the directory that relative paths in a traceback start from.
 	WorkDir string
 	// Exists reports whether a regular file is there; nil asks the file system.
 	Exists func(path string) bool
+	// Original is a text with paths in it, each of which that names a copy of the user's code replaced by the path of the
+	// user's own file: a job runs from a snapshot. Nil leaves texts as they are. Evidence always stays as printed.
+	Original func(text string) string
 }
 
 // class is a kind of failure.
@@ -104,21 +110,23 @@ type claim struct {
 	also []claim
 }
 
-func (c claim) cause() Cause {
+func (c claim) cause(job Job) Cause {
 	line := c.line
 	line.Text = clip(line.Text)
-	out := Cause{Category: c.class.category, Evidence: &line, Frame: c.frame, Finding: finding.Finding{Code: c.class.code,
-		Severity: finding.Error, What: clip(c.what), Expected: c.class.expected, Remedy: c.class.remedy}}
+	out := Cause{Category: c.class.category, Evidence: &line, Finding: finding.Finding{Code: c.class.code,
+		Severity: finding.Error, What: clip(job.original(c.what)), Expected: c.class.expected, Remedy: job.original(c.class.remedy)}}
 	out.Where = &finding.Where{Path: line.Path, Line: line.Line, Byte: line.Byte}
 	if c.frame != nil {
-		out.Where = &finding.Where{Path: c.frame.Path, Line: c.frame.Line}
+		frame := *c.frame
+		frame.Path = job.original(frame.Path)
+		out.Frame, out.Where = &frame, &finding.Where{Path: frame.Path, Line: frame.Line}
 	}
 	return out
 }
 
 // note is the claim beside another cause.
-func (c claim) note() finding.Finding {
-	cause := c.cause()
+func (c claim) note(job Job) finding.Finding {
+	cause := c.cause(job)
 	cause.Severity = finding.Note
 	cause.Expected = ""
 	return cause.Finding

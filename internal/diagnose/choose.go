@@ -54,7 +54,7 @@ func choose(job Job, claims []claim, ending claim, unread []finding.Finding) Cau
 		all = append(slices.Clone(claims), ending)
 		slices.SortStableFunc(all, order)
 	}
-	cause := all[0].cause()
+	cause := all[0].cause(job)
 	if all[0].line.Path == "" {
 		cause.Evidence = nil
 		cause.Where = nil
@@ -66,7 +66,7 @@ func choose(job Job, claims []claim, ending claim, unread []finding.Finding) Cau
 				c.class.code == o.class.code && (c.what == o.what || c.frame != nil && o.frame != nil && *c.frame == *o.frame)
 		})
 		if !said && len(cause.Notes) < notesMost {
-			cause.Notes = append(cause.Notes, c.note())
+			cause.Notes = append(cause.Notes, c.note(job))
 		}
 	}
 	cause.Notes = append(cause.Notes, unread...)

@@ -67,8 +67,8 @@ func (job Job) ending(last claim) claim {
 	switch {
 	case job.TimeUp:
 		return say("the job's time limit was reached", timeUp.weighing(weightSystem+2))
-	case job.OutOfMemory:
-		return say("the system ended the job for memory"+job.peak(), systemMemory.weighing(weightSystem+1))
+	case job.OutOfMemory != "":
+		return say("the system ended the job for memory ("+job.OutOfMemory+")"+job.peak(), systemMemory.weighing(weightSystem+1))
 	case signal == "SIGKILL" && job.MemoryBytes > 0 && float64(job.PeakBytes) >= memoryShare*float64(job.MemoryBytes):
 		return say("the job was killed when it had used up its memory"+job.peak(), systemMemory.weighing(weightSystem-3))
 	case signal != "":
@@ -115,6 +115,13 @@ func (job Job) at(path string) string {
 		return path
 	}
 	return filepath.Join(job.WorkDir, path)
+}
+
+func (job Job) original(text string) string {
+	if job.Original == nil {
+		return text
+	}
+	return job.Original(text)
 }
 
 func (job Job) exists(path string) bool {

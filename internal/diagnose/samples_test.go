@@ -23,7 +23,7 @@ type sample struct {
 	notes          string
 }
 
-// samples are real logs; testdata/README.md says where each is from. The exit codes of testdata/made are in made/exits.
+// samples are real logs; testdata/README.md says where each is from. The exit codes are in the folders' exits, too.
 var samples = []sample{
 	{"made/module_missing_m", 1, "import_missing", "dependency", "err:1", 0, "", ""},
 	{"made/submodule_missing", 1, "import_missing", "dependency", "err:3", 74, "", ""},
@@ -167,22 +167,24 @@ func atByte(t *testing.T, line Line) {
 
 // Every log that make.sh left is in the table, with the exit code that it recorded.
 func TestEverySampleIsTested(t *testing.T) {
-	recorded, err := os.ReadFile("testdata/made/exits")
-	if err != nil {
-		t.Fatal(err)
-	}
 	tested := map[string]int{}
 	for _, s := range samples {
 		tested[s.name] = s.exit
 	}
-	for line := range strings.Lines(string(recorded)) {
-		var name string
-		var code int
-		if _, err := fmt.Sscan(line, &name, &code); err != nil {
-			t.Fatalf("made/exits: %q: %v", line, err)
+	for _, folder := range []string{"made", "slurm"} {
+		recorded, err := os.ReadFile(filepath.Join("testdata", folder, "exits"))
+		if err != nil {
+			t.Fatal(err)
 		}
-		if got, ok := tested["made/"+name]; !ok || got != code {
-			t.Errorf("made/%s ended with %d; the table has %d, %t", name, code, got, ok)
+		for line := range strings.Lines(string(recorded)) {
+			var name string
+			var code int
+			if _, err := fmt.Sscan(line, &name, &code); err != nil {
+				t.Fatalf("%s/exits: %q: %v", folder, line, err)
+			}
+			if got, ok := tested[folder+"/"+name]; !ok || got != code {
+				t.Errorf("%s/%s ended with %d; the table has %d, %t", folder, name, code, got, ok)
+			}
 		}
 	}
 	files, err := filepath.Glob("testdata/*/*.*")

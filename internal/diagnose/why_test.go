@@ -68,7 +68,7 @@ func TestWhy(t *testing.T) {
 		"a deep framework":                     {"Traceback (most recent call last):\n  File \"/srv/train/train.py\", line 3, in <module>\n" + frames + "ValueError: deep\n", Job{Code: &one}, "python_exception @203 /srv/train/train.py:3"},
 		"memory by its peak":                   {"step 9\n", Job{Code: &killed, PeakBytes: 3.9e9, MemoryBytes: 4e9}, "out_of_memory @1"},
 		"killed with memory to spare":          {"step 9\n", Job{Code: &killed, PeakBytes: 1e9, MemoryBytes: 4e9}, "killed_by_signal @1"},
-		"memory, says the system":              {"step 9\nKilled\n", Job{Code: &killed, OutOfMemory: true}, "out_of_memory @2 +killed_by_signal"},
+		"memory, says the system":              {"step 9\nKilled\n", Job{Code: &killed, OutOfMemory: "oom_kill rose"}, "out_of_memory @2 +killed_by_signal"},
 		"its time was up":                      {keyError, Job{TimeUp: true, Signal: "SIGTERM"}, "wall_time_reached @4 +python_exception"},
 		"killed after the loss was nan":        {"step 8 loss=nan\nstep 9 loss=nan\n", Job{Signal: "SIGKILL"}, "killed_by_signal @2 +loss_not_finite"},
 		"nan is no loss":                       {"INFO: info about finance, infinite, nanometers\nmin=nan max=inf\nno loss: information\n", Job{Code: &one}, "command_failed @3"},

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/redact"
@@ -127,6 +128,12 @@ func (r Request) check(folder string) []finding.Finding {
 	if !filepath.IsAbs(r.WorkDir) {
 		refuse("work_dir_invalid", "work_dir", fmt.Sprintf("the working directory %q is not absolute", r.WorkDir),
 			"an absolute path", "send the run's code_save_dir")
+	}
+	for i, folder := range r.Watch {
+		if !filepath.IsAbs(folder) || strings.ContainsFunc(folder, unicode.IsControl) {
+			refuse("watch_invalid", fmt.Sprintf("watch[%d]", i), fmt.Sprintf("the folder %q can't be watched", folder),
+				"an absolute path without control characters", "send the run's code_save_dir")
+		}
 	}
 	if _, err := ParseTimeLimit(r.Resources.TimeLimit); err != nil {
 		refuse("time_limit_invalid", "resources.time_limit", err.Error(), `such as "00:30:00"`, "send it in this form")

@@ -120,6 +120,7 @@ func TestRequestKeepsUnknownFields(t *testing.T) {
 func TestRequestFieldsAreComplete(t *testing.T) {
 	full := request("j-1")
 	full.PassEnv, full.WallTimeSeconds, full.Site, full.Channel, full.SubmittedBy, full.Task = []string{"A"}, 1, "s", "c", "b", "t"
+	full.Watch = []string{"/w/code"}
 	all, err := fields(full)
 	if err != nil {
 		t.Fatal(err)
@@ -139,14 +140,16 @@ func TestCreateRefusals(t *testing.T) {
 		amend func(*Request)
 		codes []string
 	}{
-		"id with a slash":   {func(r *Request) { r.JobID = "../j" }, []string{"job_id_invalid"}},
-		"id of another":     {func(r *Request) { r.JobID = "j-2" }, []string{"job_id_invalid"}},
-		"no command":        {func(r *Request) { r.Command = nil }, []string{"command_missing"}},
-		"NUL":               {func(r *Request) { r.Command = []string{"a", "b\x00c"} }, []string{"command_invalid"}},
-		"relative work_dir": {func(r *Request) { r.WorkDir = "code" }, []string{"work_dir_invalid"}},
-		"time limit":        {func(r *Request) { r.Resources.TimeLimit = "90 minutes" }, []string{"time_limit_invalid"}},
-		"negative":          {func(r *Request) { r.Resources.MemoryMB = -1 }, []string{"resources_invalid"}},
-		"variable name":     {func(r *Request) { r.Env = map[string]string{"A-B": "1"} }, []string{"env_invalid"}},
+		"relative watch":       {func(r *Request) { r.Watch = []string{"/w/code", "outputs"} }, []string{"watch_invalid"}},
+		"watch with a newline": {func(r *Request) { r.Watch = []string{"/w/a\nb"} }, []string{"watch_invalid"}},
+		"id with a slash":      {func(r *Request) { r.JobID = "../j" }, []string{"job_id_invalid"}},
+		"id of another":        {func(r *Request) { r.JobID = "j-2" }, []string{"job_id_invalid"}},
+		"no command":           {func(r *Request) { r.Command = nil }, []string{"command_missing"}},
+		"NUL":                  {func(r *Request) { r.Command = []string{"a", "b\x00c"} }, []string{"command_invalid"}},
+		"relative work_dir":    {func(r *Request) { r.WorkDir = "code" }, []string{"work_dir_invalid"}},
+		"time limit":           {func(r *Request) { r.Resources.TimeLimit = "90 minutes" }, []string{"time_limit_invalid"}},
+		"negative":             {func(r *Request) { r.Resources.MemoryMB = -1 }, []string{"resources_invalid"}},
+		"variable name":        {func(r *Request) { r.Env = map[string]string{"A-B": "1"} }, []string{"env_invalid"}},
 		"secret by name": {func(r *Request) {
 			r.Env = map[string]string{"WANDB_API_KEY": "0123456789abcdef0123456789abcdef01234567"}
 		}, []string{"secret_in_request"}},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/trainwright/trainwright/internal/diagnose"
 	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/snapshot"
 )
 
 // Cause is why a job did not succeed: a finding with its category, the line of the log and the user's own line.
@@ -55,11 +56,20 @@ func diagnoseExit(folder string, exit Exit) *Cause {
 	for _, rank := range ranks {
 		logs = append(logs, filepath.Join(folder, rank))
 	}
-	job := diagnose.Job{Logs: logs, Code: exit.Code,
-		PeakBytes: exit.PeakRSSBytes, MemoryBytes: request.Resources.MemoryMB * 1e6, WorkDir: request.WorkDir}
+	job := diagnose.Job{Logs: logs, Code: exit.Code, PeakBytes: exit.PeakRSSBytes, MemoryBytes: request.Resources.MemoryMB * 1e6,
+		OutOfMemory: exit.OutOfMemory, WorkDir: request.WorkDir, Original: originals(folder)}
 	if exit.Signal != nil {
 		job.Signal = *exit.Signal
 	}
 	cause := diagnose.Why(job)
 	return &cause
+}
+
+// originals turns paths of the job's copies of the code into those of the user's files; nil for a job without a snapshot.
+func originals(folder string) func(string) string {
+	taken, err := snapshot.Read(folder)
+	if err != nil {
+		return nil
+	}
+	return taken.Originals
 }

@@ -10,6 +10,7 @@
 //	runner.sh      the supervisor for a machine without this binary; see Runner
 //	exit.reserve   room for the records of the end, while the command runs
 //	cancel.json    someone asked for the end
+//	left.json      what it left in the folders that its request watches; written just before exit.json
 //	exit.json      how it ended; written once, by rename, after fsync
 //	verdict.json   what follows from that, with its evidence
 //

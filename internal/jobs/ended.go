@@ -20,9 +20,6 @@ func Ended(folder string, request Request) (status Status, done bool, err error)
 		status.Findings = append(status.Findings, finding.Finding{Code: "verdict_not_stored", Severity: finding.Warning, What: err.Error(),
 			Where: &finding.Where{Path: filepath.Join(folder, VerdictFile)}, Remedy: "free space on this disk; the verdict is derived again"})
 	}
-	if state, err := ReadState(folder); err == nil && state != nil {
-		status.PID, status.StartTicks = state.PID, state.StartTicks
-	}
 	return status, true, nil
 }
 

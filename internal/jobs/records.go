@@ -88,6 +88,9 @@ type Exit struct {
 	// PeakRSSBytes is the largest memory that the job's process tree was seen to hold, shared pages counted once.
 	PeakRSSBytes int64  `json:"peak_rss_bytes"`
 	Reason       string `json:"reason"`
+	// OutOfMemory is the record that the kernel killed processes of the job's control group for memory, where one of the job
+	// ended by SIGKILL (or with 137) that nobody sent: the file, and how its oom_kill rose. Empty where no such file can be read.
+	OutOfMemory string `json:"out_of_memory,omitempty"`
 	// LeftBehind counts processes that outlived the command and were ended by the supervisor.
 	LeftBehind int `json:"left_behind,omitempty"`
 	// Survivors are processes that could not be ended (uninterruptible sleep, another user's).
@@ -107,11 +110,16 @@ type Evidence struct {
 	At   time.Time `json:"at"`
 }
 
-// Verdict is verdict.json.
+// Verdict is verdict.json, written once.
 type Verdict struct {
 	State    string     `json:"state"`
 	Evidence []Evidence `json:"evidence"`
 	Cause    *Cause     `json:"cause,omitempty"`
+	// Exit is the record that it rests on; PID and StartTicks are those of state.json. With them this file alone answers for a
+	// job that has ended.
+	Exit       *Exit  `json:"exit,omitempty"`
+	PID        int    `json:"pid,omitempty"`
+	StartTicks uint64 `json:"start_ticks,omitempty"`
 }
 
 // ReadRequest reads the request of the job in folder. A folder without one is refused with job_unknown.

@@ -48,8 +48,11 @@ type Request struct {
 	GraceSeconds int `json:"grace_seconds,omitempty"`
 	// ExpectedOutputs are paths or globs, absolute or below WorkDir. A job that exits 0 without leaving them has failed.
 	ExpectedOutputs []string `json:"expected_outputs,omitempty"`
-	Site            string   `json:"site,omitempty"`
-	Channel         string   `json:"channel,omitempty"`
+	// Watch are absolute folders, such as the run's code_save_dir, whose files are listed in left.json before the exit record
+	// is written; see Left.
+	Watch   []string `json:"watch,omitempty"`
+	Site    string   `json:"site,omitempty"`
+	Channel string   `json:"channel,omitempty"`
 	// Marker is a token that finds the job again in a scheduler's list when its id was lost.
 	Marker      string    `json:"marker,omitempty"`
 	SubmittedBy string    `json:"submitted_by,omitempty"`
@@ -87,6 +90,13 @@ func (r Request) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads the known fields and keeps the others in Unknown.
 func (r *Request) UnmarshalJSON(data []byte) error {
 	var plain plainRequest
+	strict := json.NewDecoder(bytes.NewReader(data))
+	strict.DisallowUnknownFields()
+	if strict.Decode(&plain) == nil { // as it nearly always is: no second pass
+		*r = Request(plain)
+		return nil
+	}
+	plain = plainRequest{}
 	if err := json.Unmarshal(data, &plain); err != nil {
 		return err
 	}
@@ -106,7 +116,7 @@ func (r *Request) UnmarshalJSON(data []byte) error {
 
 // requestFields are the JSON names of Request, in its order.
 var requestFields = []string{"job_id", "run_id", "attempt", "command", "env", "pass_env", "work_dir", "resources",
-	"wall_time_seconds", "grace_seconds", "expected_outputs", "site", "channel", "marker", "submitted_by", "task", "created_at"}
+	"wall_time_seconds", "grace_seconds", "expected_outputs", "watch", "site", "channel", "marker", "submitted_by", "task", "created_at"}
 
 // encode is json.Marshal without HTML escaping and without the newline that an Encoder adds.
 func encode(v any) ([]byte, error) {

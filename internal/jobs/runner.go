@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/trainwright/trainwright/internal/rundir"
 )
 
 // RunnerFile is the rendered runner in a job's folder.
@@ -30,6 +32,7 @@ func Runner(req Request, folder string) string {
 	for _, variable := range [][2]string{
 		{"tw_folder", folder}, {"tw_work_dir", req.WorkDir}, {"tw_log_target", filepath.ToSlash(target)},
 		{"tw_job_id", req.JobID}, {"tw_run_id", req.RunID}, {"tw_state_head", stateHead(req)},
+		{"tw_watch_text", jsonText(req.Watch)}, {"tw_left_out", "-name " + strings.Join(rundir.SkippedDirs, " -o -name ")},
 		{"tw_warning", seconds(warning)}, {"tw_limit", seconds(limit)}, {"tw_grace", seconds(req.Grace())},
 	} {
 		b.WriteString(variable[0] + "=" + quote(variable[1]) + "\n")
@@ -38,12 +41,17 @@ func Runner(req Request, folder string) string {
 	for _, name := range slices.Sorted(maps.Keys(req.Env)) {
 		b.WriteString("\texport " + name + "=" + quote(req.Env[name]) + "\n")
 	}
-	b.WriteString("}\ntw_command() {\n\t\"$@\"")
-	for _, word := range req.Command {
-		b.WriteString(" " + quote(word))
-	}
-	b.WriteString("\n}\n")
+	b.WriteString("}\n" + calling("tw_command", req.Command) + calling("tw_watched", req.Watch))
 	return b.String() + runner
+}
+
+// calling is a shell function that calls its arguments with these words behind them.
+func calling(name string, words []string) string {
+	text := name + "() {\n\t\"$@\""
+	for _, word := range words {
+		text += " " + quote(word)
+	}
+	return text + "\n}\n"
 }
 
 // RunnerLook is a script that says of several jobs which of their processes are alive; see "look" in runner.sh.
@@ -56,11 +64,18 @@ func stateHead(req Request) string {
 		if field[1] == "" {
 			continue
 		}
-		if value, err := encode(field[1]); err == nil { // a string can always be encoded
-			b.WriteString("  \"" + field[0] + "\": " + string(value) + ",\n")
-		}
+		b.WriteString("  \"" + field[0] + "\": " + jsonText(field[1]) + ",\n")
 	}
 	return b.String()
+}
+
+// jsonText is a string, or a list of strings, as JSON: either can always be encoded.
+func jsonText(v any) string {
+	text, err := encode(v)
+	if err != nil {
+		return "null"
+	}
+	return string(text)
 }
 
 func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }

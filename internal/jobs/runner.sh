@@ -7,10 +7,12 @@
 #	sh runner.sh cancel      bring the end of the job nearer; cancel.json is there already
 #	sh runner.sh look {FOLDER SUPERVISOR START COMMAND START}…   say what of these jobs is alive
 #
-# TRAINWRIGHT_PROC says where /proc is, TRAINWRIGHT_SHELL which shell runs the supervisor; nobody has to set them.
+# TRAINWRIGHT_PROC says where /proc is, TRAINWRIGHT_CGROUP where the memory control group, TRAINWRIGHT_SHELL which shell runs
+# the supervisor; nobody has to set them.
 #
 # Names begin with tw_: a variable that the environment holds under a plain name would reach the command changed. It needs
 # sh, awk, cat, date, grep, ln, mkfifo, mv, rm, sed, sleep, sync and tr, and works better with setsid or perl, and with /proc.
+# Folders are watched with find, head, sort, stat, xargs and one of sha256sum, shasum and openssl.
 #
 # How the end of the command is seen: a shell learns from wait only a number in which "exit 137" and "killed by signal 9" are
 # the same, and never learns it for a process that is not its child. So the command is the child of a holder that never
@@ -22,7 +24,7 @@ set -u
 tw_proc=${TRAINWRIGHT_PROC:-/proc}
 [ -r "$tw_proc/self/stat" ] || tw_proc=
 if sleep 0.01 2>/dev/null; then tw_fractions=yes; else tw_fractions=; fi
-tw_pid=0 tw_ticks=0 tw_holder=0 tw_started= tw_peak=0 tw_asked= tw_ended= tw_raw= tw_reason= tw_left=0 tw_survivors=
+tw_pid=0 tw_ticks=0 tw_holder=0 tw_started= tw_peak=0 tw_asked= tw_ended= tw_raw= tw_reason= tw_left=0 tw_survivors= tw_memory= tw_kills_file=
 tw_clock=0 tw_began=0 tw_kill_at=0 tw_beat_at=0 tw_sample_at=0 tw_sample_pause=10 tw_empty=0 tw_pids= tw_sessions=
 tw_mark="TRAINWRIGHT_JOB_MARK=$tw_folder/."
 
@@ -183,12 +185,78 @@ tw_take() {
 	[ ! -e "$tw_folder/exit.json" ]
 }
 
-# tw_conclude CODE SIGNAL REASON SECONDS writes exit.json, once. On a full disk it gives the room back that was kept for
+# tw_list FOLDER prints a line "PATH tab BYTES tab TIME" for each regular file below it, "odd" for a name that is not listed
+# and "more" where there are too many. Odd are control characters, and the backslash, which sha256sum would escape.
+tw_list() (
+	cd "$1" 2>/dev/null || return 0
+	tw_at=$(pwd -P) tw_own=$(cd "$tw_folder" && pwd -P) tw_odd='*[[:cntrl:]\\]*'
+	case $tw_at/ in "$tw_own"/*) return 0 ;; esac
+	tw_own=$(printf '%s\n' ".${tw_own#"$tw_at"}" | sed 's/[][*?\\]/\\&/g')
+	# shellcheck disable=SC2086 # tw_left_out is several words
+	find . -type d \( -path "$tw_own" -o $tw_left_out \) -prune -o -name "$tw_odd" -prune -exec echo odd \;
+	# shellcheck disable=SC2086
+	find . -type d \( -path "$tw_own" -o $tw_left_out \) -prune -o -name "$tw_odd" -prune -o -type f -print |
+		head -n $((tw_files_most + 1)) | tr '\n' '\0' | tw_stat | tw_root=${1%/} awk -v most="$tw_files_most" '
+		NR > most { print "more"; exit }
+		{ size = $1; at = $2 "T" $3 "Z"; sub(/^[^\/]*/, ""); print ENVIRON["tw_root"] $0 "\t" size "\t" at }'
+)
+
+# tw_stat prints "BYTES DATE TIME … ./NAME" of the files whose names, NUL-terminated, it reads.
+tw_stat() {
+	if stat -c %s / >/dev/null 2>&1; then
+		TZ=UTC0 xargs -0 stat -c '%s %y %n'
+	else
+		TZ=UTC0 xargs -0 stat -f '%z %Sm %N' -t '%Y-%m-%d %H:%M:%S'
+	fi
+}
+
+# tw_sums prints "SHA256  PATH" of the files whose names it reads.
+tw_sums() {
+	if command -v sha256sum >/dev/null; then
+		tr '\n' '\0' | xargs -0 sha256sum
+	elif command -v shasum >/dev/null; then
+		tr '\n' '\0' | xargs -0 shasum -a 256
+	else
+		tr '\n' '\0' | xargs -0 openssl dgst -sha256 -r
+	fi
+}
+
+# tw_list_left FOLDER… writes left.json: what the job left in these folders. Of the newest files 256 MiB are hashed. A list that
+# can't be had is no reason to be without exit.json.
+tw_list_left() {
+	rm -f "$tw_folder/left.json"
+	[ $# -gt 0 ] || return 0
+	tw_files_most=20000 tw_hash_most=268435456 tw_tab=$(printf '\t')
+	tw_text=$(printf '{\n  "at": "%s",\n  "folders": %s,\n  "hash_limit_bytes": %s,\n  "file_limit": %s,\n' \
+		"$(tw_now)" "$tw_watch_text" "$tw_hash_most" "$tw_files_most")
+	tw_files=$(for tw_root; do tw_list "$tw_root"; done 2>/dev/null | LC_ALL=C sort -t "$tw_tab" -k 1,1)
+	tw_hashes=$(printf '%s\n' "$tw_files" | LC_ALL=C sort -t "$tw_tab" -k 3,3r | LC_ALL=C awk -F '\t' -v room="$tw_hash_most" '
+		NF == 3 && $2 <= room && !seen[$1]++ { room -= $2; print $1 }' | tw_sums 2>/dev/null)
+	tw_text=$tw_text$(printf '%s\n' "$tw_hashes" "$tw_files" | LC_ALL=C awk -F '\t' '
+		BEGIN { printf "\n  \"files\": [" }
+		NF == 3 && !seen[$1]++ {
+			sum = $1 in sums ? sums[$1] : ""
+			gsub(/["\\]/, "\\\\&", $1)
+			printf "%s\n    {\n      \"path\": \"%s\",\n      \"bytes\": %s,\n      \"mod_time\": \"%s\",\n      \"sha256\": \"%s\"\n    }", comma, $1, $2, $3, sum
+			comma = ","
+		}
+		NF == 1 && length > 66 { sums[substr($0, 67)] = "sha256:" substr($0, 1, 64) }
+		$0 == "odd" { odd++ }
+		$0 == "more" { more = 1 }
+		END { printf "%s],\n  \"truncated\": %s,\n  \"skipped\": %d\n}", comma == "" ? "" : "\n  ", more ? "true" : "false", odd }')
+	tw_write "$tw_folder/.left.json.$$" "$tw_text" && mv -f "$tw_folder/.left.json.$$" "$tw_folder/left.json" ||
+		rm -f "$tw_folder/.left.json.$$"
+}
+
+# tw_conclude CODE SIGNAL REASON SECONDS lists what the job left and writes exit.json, once. On a full disk it gives the room back that was kept for
 # this, and tries again every second for ten minutes.
 tw_conclude() {
+	rm -f "$tw_folder/verdict.json" # what the command has put there is no verdict
+	tw_watched tw_list_left
 	tw_text=$(
 		printf '{\n  "code": %s,\n  "signal": %s,\n  "started_at": "%s",\n' "$1" "$2" "${tw_started:-$tw_submitted}"
 		printf '  "ended_at": "%s",\n  "seconds": %s,\n  "peak_rss_bytes": %s,\n  "reason": "%s"' "$(tw_now)" "$4" "$tw_peak" "$3"
+		[ -z "$tw_memory" ] || printf ',\n  "out_of_memory": "%s"' "$(printf '%s\n' "$tw_memory" | sed 's/["\\]/\\&/g')"
 		[ "$tw_left" -eq 0 ] || printf ',\n  "left_behind": %s' "$tw_left"
 		[ -z "$tw_survivors" ] || printf ',\n  "survivors": [%s]' "$tw_survivors"
 		printf '\n}\n'
@@ -204,6 +272,27 @@ tw_conclude() {
 	rm -f "$tw_folder/.exit.json.$$" "$tw_folder/exit.reserve" "$tw_folder/runner.go" "$tw_folder/runner.status"
 	sync "$tw_folder" 2>/dev/null
 }
+
+# tw_find_kills sets tw_kills_file to where the kernel counts what it killed for memory in the control group of this process
+# (memory.events of cgroup-v2, memory.oom_control of v1), which the job shares. In a container that is the mount itself.
+tw_find_kills() {
+	if [ -n "${TRAINWRIGHT_CGROUP:-}" ]; then
+		set -- "$TRAINWRIGHT_CGROUP/memory.events"
+	else
+		set -- "$(sed -n 's|^0::|/sys/fs/cgroup|p' "$tw_proc/self/cgroup" 2>/dev/null)/memory.events" /sys/fs/cgroup/memory.events \
+			"$(sed -n 's|^[0-9]*:\([^:]*,\)*memory\(,[^:]*\)*:|/sys/fs/cgroup/memory|p' "$tw_proc/self/cgroup" 2>/dev/null)/memory.oom_control" \
+			/sys/fs/cgroup/memory/memory.oom_control
+	fi
+	for tw_at; do
+		if grep -q '^oom_kill ' "$tw_at" 2>/dev/null; then
+			tw_kills_file=$tw_at
+			return
+		fi
+	done
+}
+
+# tw_kills prints how many the kernel has killed for memory.
+tw_kills() { [ -z "$tw_kills_file" ] || sed -n 's/^oom_kill //p' "$tw_kills_file" 2>/dev/null; }
 
 # ---- the command ----------------------------------------------------------------------------------------------------
 
@@ -407,6 +496,8 @@ tw_run() {
 	tw_code=$?
 	if [ "$tw_code" -eq 0 ]; then
 		tw_links tw_link
+		tw_find_kills
+		tw_killed=$(tw_kills)
 		tw_start "$@" || { tw_code=126 tw_problem="the runner could not start it in $tw_folder"; }
 	fi
 	if [ "$tw_code" -ne 0 ]; then
@@ -427,6 +518,12 @@ tw_run() {
 		else
 			tw_code=$((tw_raw >> 8 & 255))
 		fi
+	fi
+	if [ -z "$tw_reason" ] || [ "$tw_reason" = signalled ]; then
+		case $tw_signal$tw_code in *SIGKILL* | null137)
+			tw_kills_now=$(tw_kills)
+			[ "${tw_kills_now:-0}" -le "${tw_killed:-0}" ] || tw_memory="$tw_kills_file: oom_kill rose from ${tw_killed:-0} to $tw_kills_now" ;;
+		esac
 	fi
 	tw_links tw_copy
 	sync "$tw_folder/stdout.log" "$tw_folder/stderr.log" 2>/dev/null

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -16,18 +17,25 @@ import (
 // Conclude is the verdict on a job that has an exit record: the stored one, else it is derived and stored, so that files
 // which change after the job do not change what was said about it. Nil where there is no exit record yet.
 func Conclude(folder string, req Request) (*Verdict, *Exit, error) {
+	if _, err := os.Lstat(filepath.Join(folder, ExitFile)); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	stored, err := ReadVerdict(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	if stored != nil && Terminal(stored.State) && stored.Exit != nil {
+		return stored, stored.Exit, nil
+	}
 	exit, err := ReadExit(folder)
 	if err != nil || exit == nil {
 		return nil, nil, err
 	}
-	stored, err := ReadVerdict(folder)
-	if err != nil {
-		return nil, exit, err
-	}
-	if stored != nil && Terminal(stored.State) {
-		return stored, exit, nil
-	}
 	verdict := Judge(folder, req, *exit)
+	verdict.Exit = exit
+	if state, err := ReadState(folder); err == nil && state != nil {
+		verdict.PID, verdict.StartTicks = state.PID, state.StartTicks
+	}
 	if err := rundir.WriteJSON(filepath.Join(folder, VerdictFile), verdict); err != nil {
 		return &verdict, exit, fmt.Errorf("keep the verdict on job %s: %w", req.JobID, err)
 	}
@@ -59,6 +67,9 @@ func Judge(folder string, req Request, exit Exit) Verdict {
 		if where := verdict.Cause.Where; where != nil {
 			add(Evidence{From: "log", Says: where.String() + ": " + verdict.Cause.What, At: exit.EndedAt})
 		}
+	}
+	if exit.OutOfMemory != "" {
+		add(Evidence{From: "cgroup", Says: "the kernel killed for memory: " + exit.OutOfMemory, At: exit.EndedAt})
 	}
 	if exit.LeftBehind > 0 {
 		add(Evidence{From: ExitFile, Says: fmt.Sprintf("%d processes outlived the command and were ended", exit.LeftBehind), At: exit.EndedAt})
@@ -175,6 +186,7 @@ func newestFile(path string) (newest time.Time, bytes int64, found bool) {
 func Concluded(folder string, req Request, exit Exit, verdict Verdict) Status {
 	status := NewStatus(folder, req)
 	status.State, status.Evidence, status.Cause = verdict.State, verdict.Evidence, verdict.Cause
+	status.PID, status.StartTicks = verdict.PID, verdict.StartTicks
 	status.Exit, status.Seconds, status.PeakRSSBytes = &exit, exit.Seconds, exit.PeakRSSBytes
 	if !exit.StartedAt.IsZero() {
 		status.StartedAt = &exit.StartedAt

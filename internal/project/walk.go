@@ -113,7 +113,7 @@ func (w *walker) folder(dir string) (folders []string, full bool) {
 	for _, entry := range entries {
 		name := path.Join(dir, entry.Name())
 		if entry.IsDir() {
-			if !skippedFolders[entry.Name()] && !strings.HasSuffix(entry.Name(), ".egg-info") {
+			if !skippedFolders[entry.Name()] && !strings.HasSuffix(entry.Name(), ".egg-info") && !copiesOfCode(entry, entries) {
 				folders = append(folders, name)
 			}
 			continue
@@ -143,6 +143,12 @@ func (w *walker) folder(dir string) (folders []string, full bool) {
 	room := w.options.MaxFiles - len(w.files)
 	w.files = append(w.files, found[:min(len(found), room)]...)
 	return folders, len(found) > room
+}
+
+// copiesOfCode reports whether a folder is the snapshot of a job: it stands beside the snapshot.json that describes it. Its
+// scripts are copies of the project's own.
+func copiesOfCode(folder fs.DirEntry, siblings []fs.DirEntry) bool {
+	return folder.Name() == "snapshot" && slices.ContainsFunc(siblings, func(e fs.DirEntry) bool { return e.Name() == "snapshot.json" && !e.IsDir() })
 }
 
 // hash fills the hashes in, code before bulk, as far as the budget of bytes reaches.

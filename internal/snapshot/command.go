@@ -133,6 +133,18 @@ func (s Snapshot) Original(copied string) string {
 	return s.original(rel)
 }
 
+// Originals is text with every path of a copy replaced by that of the file it is a copy of, as Original does for one path.
+func (s Snapshot) Originals(text string) string {
+	separator := string(os.PathSeparator)
+	var pairs []string
+	for _, dir := range []string{s.dir(), real(s.dir())} {
+		for _, root := range s.Roots {
+			pairs = append(pairs, filepath.Join(dir, root.Name)+separator, strings.TrimSuffix(root.Original, separator)+separator)
+		}
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
 func (s Snapshot) original(name string) string {
 	top, rest, _ := strings.Cut(name, "/")
 	for _, root := range s.Roots {

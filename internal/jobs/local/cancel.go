@@ -55,11 +55,11 @@ func (r *Runtime) press(ctx context.Context, folder string, request jobs.Request
 	}
 	switch {
 	case state == nil:
-		return r.cancelUnstarted(folder)
+		return r.cancelUnstarted(folder, request)
 	case r.machine(folder).Elsewhere(*state):
 		return nil // its supervisor looks for the request
 	case state.BootID != r.bootID:
-		return r.recordCancelled(folder, *state)
+		return r.recordCancelled(folder, request, *state)
 	case r.runs(state.SupervisorPID, state.SupervisorTicks):
 		if !*signalled {
 			*signalled = true
@@ -68,25 +68,25 @@ func (r *Runtime) press(ctx context.Context, folder string, request jobs.Request
 		return nil
 	}
 	r.endOrphans(ctx, folder, *state, request.Grace())
-	return r.recordCancelled(folder, *state)
+	return r.recordCancelled(folder, request, *state)
 }
 
 // lockTry is how long Cancel waits for the folder's lock before it looks again.
 const lockTry = 100 * time.Millisecond
 
 // cancelUnstarted takes the folder before any supervisor does. Where one is just starting it finds the request by itself.
-func (r *Runtime) cancelUnstarted(folder string) error {
+func (r *Runtime) cancelUnstarted(folder string, request jobs.Request) error {
 	release, free, err := claim(folder, lockTry)
 	if err != nil || !free {
 		return err
 	}
 	defer release()
 	now := r.now().UTC()
-	return writeExit(folder, jobs.Exit{Reason: jobs.ReasonCancelled, StartedAt: now, EndedAt: now})
+	return writeExit(folder, request, jobs.Exit{Reason: jobs.ReasonCancelled, StartedAt: now, EndedAt: now})
 }
 
 // recordCancelled writes the exit record that the supervisor can't write any more. The exit status of the command is lost.
-func (r *Runtime) recordCancelled(folder string, state jobs.StateFile) error {
+func (r *Runtime) recordCancelled(folder string, request jobs.Request, state jobs.StateFile) error {
 	release, err := lockFolder(folder, lockTry)
 	if err != nil || release == nil {
 		return err
@@ -99,11 +99,13 @@ func (r *Runtime) recordCancelled(folder string, state jobs.StateFile) error {
 	if started.IsZero() {
 		started = state.SubmittedAt
 	}
-	return writeExit(folder, jobs.Exit{Reason: jobs.ReasonCancelled, StartedAt: started, EndedAt: now, Seconds: now.Sub(started).Seconds(),
+	return writeExit(folder, request, jobs.Exit{Reason: jobs.ReasonCancelled, StartedAt: started, EndedAt: now, Seconds: now.Sub(started).Seconds(),
 		PeakRSSBytes: state.PeakRSSBytes})
 }
 
-func writeExit(folder string, exit jobs.Exit) error {
+// writeExit does what the supervisor's conclude does, without a second try.
+func writeExit(folder string, request jobs.Request, exit jobs.Exit) error {
+	_ = jobs.WriteLeft(folder, request, exit.EndedAt) // the exit record is needed whether or not there is a list
 	if err := rundir.WriteJSON(filepath.Join(folder, jobs.ExitFile), exit); err != nil {
 		return fmt.Errorf("write the exit record: %w", err)
 	}

@@ -184,3 +184,43 @@ func TestThePlacesOfAProjectsPython(t *testing.T) {
 		})
 	}
 }
+
+func TestMemoryKillsOfControlGroups(t *testing.T) {
+	for name, c := range map[string]struct {
+		files       map[string]string
+		file, after string // the file that must be watched, and what it holds afterwards
+		want        string
+	}{
+		"none": {files: map[string]string{}},
+		"version 2": {files: map[string]string{"proc/self/cgroup": "0::/slurm/job_1\n", "sys/fs/cgroup/slurm/job_1/memory.events": "low 0\noom 1\noom_kill 1\noom_group_kill 0\n",
+			"sys/fs/cgroup/memory.events": "oom_kill 40\n"}, file: "sys/fs/cgroup/slurm/job_1/memory.events", after: "oom 2\noom_kill 2\n", want: "oom_kill rose from 1 to 2"},
+		"version 2, no kill": {files: map[string]string{"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.events": "oom_kill 1\n"},
+			file: "sys/fs/cgroup/a/memory.events", after: "oom_kill 1\n"},
+		"a container that sees the host's path": {files: map[string]string{"proc/self/cgroup": "0::/../../docker-1.scope\n", "sys/fs/cgroup/memory.events": "oom_kill 0\n"},
+			file: "sys/fs/cgroup/memory.events", after: "oom_kill 3\n", want: "oom_kill rose from 0 to 3"},
+		"version 1": {files: map[string]string{"proc/self/cgroup": "5:memory:/a\n4:cpu,cpuacct:/a\n0::/\n", "sys/fs/cgroup/memory/a/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n"},
+			file: "sys/fs/cgroup/memory/a/memory.oom_control", after: "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", want: "oom_kill rose from 0 to 1"},
+		"version 1 without the count": {files: map[string]string{"proc/self/cgroup": "5:memory:/a\n", "sys/fs/cgroup/memory/a/memory.oom_control": "oom_kill_disable 0\n"},
+			file: "sys/fs/cgroup/memory/a/memory.oom_control", after: "oom_kill 9\n"},
+		"garbled": {files: map[string]string{"proc/self/cgroup": "nonsense\n0::/x\n", "sys/fs/cgroup/x/memory.events": "oom_kill many\n"},
+			file: "sys/fs/cgroup/x/memory.events", after: "oom_kill -1\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := groups(t, c.files)
+			watched := watchMemoryKills(root, "")
+			want := c.want
+			if c.file != "" {
+				path := filepath.Join(root, c.file)
+				if err := os.WriteFile(path, []byte(c.after), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if want != "" {
+					want = path + ": " + want
+				}
+			}
+			if got := watched.rose(); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
+	}
+}

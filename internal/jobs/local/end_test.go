@@ -9,26 +9,18 @@ import (
 	"time"
 
 	"github.com/trainwright/trainwright/internal/jobs"
+	"github.com/trainwright/trainwright/internal/jobs/suite"
 )
 
 func TestSignalToTheSupervisorCancels(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, shell("sleep 60"))
-	j.submit()
-	terminate(j.state().SupervisorPID)
-	status := j.finished()
+	j := newJob(t, suite.Shell("sleep 60"))
+	j.Submit()
+	terminate(j.State().SupervisorPID)
+	status := j.Finished()
 	if status.State != jobs.StateCancelled || status.Evidence[1].From != "process" {
 		t.Errorf("state %s, evidence %+v", status.State, status.Evidence)
 	}
-}
-
-func commandRuns(line string) bool {
-	for _, pid := range processes() {
-		if got, _ := os.ReadFile(filepath.Join("/proc", itoa(pid), "cmdline")); string(got) == line {
-			return true
-		}
-	}
-	return false
 }
 
 // A disk that is full when the end is recorded, with no room left that was kept, gets the record once there is some.

@@ -13,13 +13,18 @@ import (
 
 // PreflightSpec is what a job needs before it may start. Empty fields are not checked; relative paths start at WorkDir.
 type PreflightSpec struct {
+	// Command is the program, the first word of the argv: a name on PATH or a path.
+	Command string
 	// Python is the interpreter that will run, as ChoosePython takes it. It is looked for when it is named, when there are
-	// Imports, or when the entry point is a .py file.
+	// Imports or Packages, or when the entry point is a .py file.
 	Python     string
 	WorkDir    string
 	Entrypoint string
 	// Imports are modules that the interpreter must find; they are not imported.
 	Imports []string
+	// Packages are requirements such as "torch>=2.0" that the interpreter must satisfy (PEP 508); "python>=3.10" speaks of
+	// itself. One with a condition is not checked.
+	Packages []string
 	// Inputs must exist and be readable; a directory must be listable.
 	Inputs []string
 	// OutputDir must be writable; where it is not there yet, its nearest parent must be.
@@ -65,10 +70,11 @@ type preflight struct {
 // The error is only for a ctx that ended.
 func (r *Runtime) Preflight(ctx context.Context, spec PreflightSpec) (Report, []finding.Finding, error) {
 	p := &preflight{spec: spec}
+	p.command(r)
 	p.entrypoint()
-	if spec.Python != "" || len(spec.Imports) > 0 || strings.HasSuffix(spec.Entrypoint, ".py") {
+	if spec.Python != "" || len(spec.Imports)+len(spec.Packages) > 0 || strings.HasSuffix(spec.Entrypoint, ".py") {
 		if python, ok := p.python(ctx, r); ok {
-			p.imports(ctx, r, python)
+			p.installed(ctx, r, python)
 		}
 	}
 	p.inputs()
@@ -148,20 +154,35 @@ func (p *preflight) python(ctx context.Context, r *Runtime) (jobs.Python, bool) 
 	return python, true
 }
 
-func (p *preflight) imports(ctx context.Context, r *Runtime, python jobs.Python) {
-	if len(p.spec.Imports) == 0 {
+// installed asks the interpreter for the modules and packages, in the environment and the folder of the job.
+func (p *preflight) installed(ctx context.Context, r *Runtime, python jobs.Python) {
+	wanted := p.requirements(python)
+	if len(p.spec.Imports)+len(wanted) == 0 {
 		return
 	}
-	directory := p.spec.WorkDir
+	directory := existing(p.spec.WorkDir)
 	if p.spec.Entrypoint != "" {
 		directory = existing(filepath.Dir(p.path(p.spec.Entrypoint)))
 	}
-	environ := commandEnviron(jobs.Inherited(r.environ, p.spec.PassEnv), "", jobs.Request{Env: p.spec.Env})
-	answer, err := probePython(ctx, python.Path, directory, environ, p.spec.Imports)
+	names := make([]string, len(wanted))
+	for i, w := range wanted {
+		names[i] = w.name
+	}
+	answer, err := probePython(ctx, python.Path, directory, p.environ(r), p.spec.Imports, names)
 	if err != nil {
 		p.bad("imports", pythonMissing(p.spec.Python, err.Error()))
 		return
 	}
+	p.imports(python, answer)
+	p.packages(r, python, wanted, answer)
+}
+
+// environ is the environment that the command will have.
+func (p *preflight) environ(r *Runtime) []string {
+	return commandEnviron(jobs.Inherited(r.environ, p.spec.PassEnv), "", jobs.Request{Env: p.spec.Env})
+}
+
+func (p *preflight) imports(python jobs.Python, answer probe) {
 	for _, module := range answer.Modules {
 		name := "import:" + module.Name
 		if module.Found && module.Shadows != "" {

@@ -1,6 +1,6 @@
-"""Says as one JSON line what this interpreter is and which modules it would find. Nothing is imported.
+"""Says as one JSON line what this interpreter is and which modules and packages it would find. Nothing is imported.
 
-Arguments: the names of modules. Runs on Python 3.6 and later.
+Arguments: the names of modules, then -- and the names of packages. Runs on Python 3.6 and later.
 """
 import sys
 
@@ -101,9 +101,32 @@ def shadowed(name, origin):
     return (spec.origin or "") if spec is not None else ""
 
 
+def package(name):
+    """A distribution by its own name, or by that of a module that it provides."""
+    try:
+        return {"name": name, "found": True, "version": metadata.version(name) or ""}
+    except Exception:
+        answer = module(name.replace("-", "_"))
+        return {"name": name, "found": answer["found"], "version": answer.get("version", "")}
+
+
+def managed():
+    """Whether the system's package manager keeps pip out of this interpreter (PEP 668)."""
+    import sysconfig
+
+    stdlib = sysconfig.get_path("stdlib") or ""
+    return sys.prefix == sys.base_prefix and os.path.exists(os.path.join(stdlib, "EXTERNALLY-MANAGED"))
+
+
+ASKED = sys.argv[1:]
+SPLIT = ASKED.index("--") if "--" in ASKED else len(ASKED)
+
 print(json.dumps({
     "version": "%d.%d.%d" % sys.version_info[:3],
     "executable": sys.executable or "",
     "prefix": sys.prefix,
-    "modules": [module(name) for name in sys.argv[1:]],
+    "modules": [module(name) for name in ASKED[:SPLIT]],
+    "packages": [package(name) for name in ASKED[SPLIT + 1:]],
+    "pip": SPLIT + 1 < len(ASKED) and importlib.util.find_spec("pip") is not None,
+    "managed": SPLIT + 1 < len(ASKED) and managed(),
 }))

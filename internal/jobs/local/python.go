@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,18 @@ type probe struct {
 	Executable string        `json:"executable"`
 	Prefix     string        `json:"prefix"`
 	Modules    []probeModule `json:"modules"`
+	// Packages answer for the packages that were asked for, in their order.
+	Packages []probePackage `json:"packages"`
+	// Pip says that the interpreter has pip, Managed that the system's package manager keeps pip out (PEP 668).
+	Pip     bool `json:"pip"`
+	Managed bool `json:"managed"`
+}
+
+// probePackage is a distribution. The version of one that is only known by its module may be empty.
+type probePackage struct {
+	Name    string `json:"name"`
+	Found   bool   `json:"found"`
+	Version string `json:"version"`
 }
 
 type probeModule struct {
@@ -41,13 +54,13 @@ type probeModule struct {
 	Shadows string `json:"shadows"`
 }
 
-// probePython asks an interpreter what it is and which modules it finds. Directory takes the place of the script's own, where
-// Python looks first.
-func probePython(ctx context.Context, python, directory string, environ, modules []string) (probe, error) {
+// probePython asks an interpreter what it is and which modules and packages it finds. Directory takes the place of the
+// script's own, where Python looks first.
+func probePython(ctx context.Context, python, directory string, environ, modules, packages []string) (probe, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, python, append([]string{"-c", probeScript}, modules...)...)
+	cmd := exec.CommandContext(ctx, python, slices.Concat([]string{"-c", probeScript}, modules, []string{"--"}, packages)...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = directory, environ, &stdout, &stderr
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
@@ -106,7 +119,7 @@ func (r *Runtime) try(ctx context.Context, projectRoot string, at candidate) (jo
 	if info, err := os.Stat(projectRoot); err == nil && info.IsDir() {
 		directory = projectRoot
 	}
-	answer, err := probePython(ctx, at.path, directory, r.environ, nil)
+	answer, err := probePython(ctx, at.path, directory, r.environ, nil, nil)
 	if err != nil {
 		return jobs.Python{}, err
 	}

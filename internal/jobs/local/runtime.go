@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/trainwright/trainwright/internal/jobs"
@@ -143,20 +145,29 @@ func open(folder string) (string, jobs.Request, error) {
 // Status says where each job stands. Jobs that have ended are answered from their verdict; for the others the processes
 // that their state names are looked at.
 func (r *Runtime) Status(ctx context.Context, folders []string) ([]jobs.Status, error) {
-	out := make([]jobs.Status, 0, len(folders))
-	for _, folder := range folders {
-		if err := ctx.Err(); err != nil {
-			return out, err
-		}
-		folder, request, err := open(folder)
-		var status jobs.Status
-		if err == nil {
-			status, err = r.status(folder, request)
-		}
-		if err != nil {
-			status = jobs.Unreadable(folder, request, err)
-		}
-		out = append(out, status)
+	out := make([]jobs.Status, len(folders))
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(folders)) { // most of it is waiting for small files
+		all.Go(func() {
+			for at := next.Add(1) - 1; at < int64(len(folders)) && ctx.Err() == nil; at = next.Add(1) - 1 {
+				out[at] = r.look(folders[at])
+			}
+		})
 	}
-	return out, nil
+	all.Wait()
+	return out, ctx.Err()
+}
+
+// look is the status of one job; one that can't be judged is unknown with a cause.
+func (r *Runtime) look(folder string) jobs.Status {
+	folder, request, err := open(folder)
+	var status jobs.Status
+	if err == nil {
+		status, err = r.status(folder, request)
+	}
+	if err != nil {
+		return jobs.Unreadable(folder, request, err)
+	}
+	return status
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/trainwright/trainwright/internal/jobs"
+	"github.com/trainwright/trainwright/internal/jobs/suite"
 	"github.com/trainwright/trainwright/internal/rundir"
 )
 
@@ -21,9 +22,9 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // A client that ends its server by walking down the tree of processes must not find the job.
 func TestSupervisorIsNobodysChild(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, shell("sleep 60"))
-	j.submit()
-	state := j.state()
+	j := newJob(t, suite.Shell("sleep 60"))
+	j.Submit()
+	state := j.State()
 	if below := descendants(os.Getpid()); slices.Contains(below, state.SupervisorPID) || slices.Contains(below, state.PID) {
 		t.Error("the supervisor is a descendant of its submitter")
 	}
@@ -42,26 +43,27 @@ func TestSupervisorIsNobodysChild(t *testing.T) {
 // A supervisor that was killed between taking the job and recording the command may have started it.
 func TestTakenJobIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, shell("echo started"))
-	taken := jobs.StateFile{SubmittedAt: time.Now(), SupervisorPID: 1 << 22, SupervisorTicks: 7, BootID: j.runtime.bootID, Host: j.runtime.host}
-	if err := rundir.WriteJSON(filepath.Join(j.folder, jobs.StateName), taken); err != nil {
+	j := newJob(t, suite.Shell("echo started"))
+	here := newRuntime()
+	taken := jobs.StateFile{SubmittedAt: time.Now(), SupervisorPID: 1 << 22, SupervisorTicks: 7, BootID: here.bootID, Host: here.host}
+	if err := rundir.WriteJSON(filepath.Join(j.Folder, jobs.StateName), taken); err != nil {
 		t.Fatal(err)
 	}
-	if got := j.submit(); got.State != jobs.StateUnknown || causeCode(got) != "supervisor_lost" {
-		t.Errorf("state %s, cause %q", got.State, causeCode(got))
+	if got := j.Submit(); got.State != jobs.StateUnknown || suite.CauseCode(got) != "supervisor_lost" {
+		t.Errorf("state %s, cause %q", got.State, suite.CauseCode(got))
 	}
-	if _, err := os.Stat(filepath.Join(j.folder, jobs.StdoutFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(j.Folder, jobs.StdoutFile)); err == nil {
 		t.Error("the command was started")
 	}
-	if got := j.cancel(); got.State != jobs.StateCancelled {
+	if got := j.Cancel(); got.State != jobs.StateCancelled {
 		t.Errorf("cancelled: %s", got.State)
 	}
 }
 
 func TestStatusByWhatTheMachineSays(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, shell("sleep 60"))
-	j.submit()
+	j := newJob(t, suite.Shell("sleep 60"))
+	j.Submit()
 	hence := func(d time.Duration) func() time.Time { return func() time.Time { return time.Now().Add(d) } }
 	cases := map[string]struct {
 		options      Options
@@ -74,8 +76,8 @@ func TestStatusByWhatTheMachineSays(t *testing.T) {
 		"no sign but it is here": {Options{Now: hence(5 * time.Minute)}, jobs.StateRunning, ""},
 	}
 	for name, c := range cases {
-		if got := j.statusBy(New(c.options)); got.State != c.state || causeCode(got) != c.cause || len(got.Evidence) == 0 {
-			t.Errorf("%s: state %s, cause %q, evidence %v; want %s, %q", name, got.State, causeCode(got), got.Evidence, c.state, c.cause)
+		if got := j.StatusBy(New(c.options)); got.State != c.state || suite.CauseCode(got) != c.cause || len(got.Evidence) == 0 {
+			t.Errorf("%s: state %s, cause %q, evidence %v; want %s, %q", name, got.State, suite.CauseCode(got), got.Evidence, c.state, c.cause)
 		}
 	}
 }

@@ -12,22 +12,23 @@ import (
 	"github.com/trainwright/trainwright/internal/jobs/suite"
 )
 
-func TestSuite(t *testing.T) {
-	suite.Run(t, suite.Constructor{
-		New: func(m suite.Machine) jobs.Runtime {
-			environ := m.Environ
-			if environ != nil {
-				environ = append(environ, quietRace)
-			} else {
-				environ = testEnviron()
-			}
-			return New(Options{Now: m.Now, Environ: environ})
-		},
-		Submitter: func(folder string) *exec.Cmd {
-			cmd := exec.Command(os.Args[0], submitArg, folder)
-			cmd.Env = testEnviron()
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			return cmd
-		},
-	})
+// constructor makes this package's runtimes for the suite, and for the tests that only this runtime has.
+var constructor = suite.Constructor{
+	New: func(m suite.Machine) jobs.Runtime {
+		environ := m.Environ
+		if environ != nil {
+			environ = append(environ, quietRace)
+		} else {
+			environ = testEnviron()
+		}
+		return New(Options{Now: m.Now, Environ: environ})
+	},
+	Submitter: func(folder string) *exec.Cmd {
+		cmd := exec.Command(os.Args[0], submitArg, folder)
+		cmd.Env = testEnviron()
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		return cmd
+	},
 }
+
+func TestSuite(t *testing.T) { suite.Run(t, constructor) }

@@ -4,6 +4,7 @@ package local
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -99,11 +100,13 @@ type supervisor struct {
 	started  time.Time
 	status   syscall.WaitStatus
 	done     bool   // the command was reaped
+	killed   bool   // a process of the job ended by SIGKILL, or with 137, before the supervisor sent any
 	alone    bool   // no child is left, not even an adopted one
 	reason   string // why it is being stopped; "" while nobody asked
 	killAt   time.Time
 	lastKill time.Time
 	left     map[int]bool // processes that outlived the command
+	memory   memoryKills
 
 	peak                       int64
 	beatAt, sampleAt, markerAt time.Time
@@ -173,6 +176,7 @@ func (s *supervisor) start() (code int, problem string) {
 		return 126, err.Error()
 	}
 	defer null.Close()
+	s.memory = watchMemoryKills("/", os.Getenv(groupVariable))
 	s.started = time.Now()
 	pid, err := syscall.ForkExec(path, s.request.Command, &syscall.ProcAttr{Dir: s.request.WorkDir, Env: environ,
 		Files: []uintptr{null.Fd(), s.stdout.Fd(), s.stderr.Fd()}, Sys: &syscall.SysProcAttr{Setpgid: true}})
@@ -190,7 +194,7 @@ func keepRoom(folder string) {
 	_ = os.WriteFile(filepath.Join(folder, jobs.ReserveFile), bytes.Repeat([]byte{' '}, reserveBytes), 0o644)
 }
 
-// conclude writes the exit record, trying again while the disk is full, and the verdict.
+// conclude lists what the job left, then writes the exit record, trying again while the disk is full, and the verdict.
 func (s *supervisor) conclude(exit jobs.Exit) error {
 	for _, log := range []*os.File{s.stdout, s.stderr} {
 		if log != nil {
@@ -200,6 +204,8 @@ func (s *supervisor) conclude(exit jobs.Exit) error {
 	if s.copyLogs {
 		copyLogs(s.folder, s.request)
 	}
+	_ = os.Remove(filepath.Join(s.folder, jobs.VerdictFile)) // what the command has put there is no verdict
+	unlisted := jobs.WriteLeft(s.folder, s.request, time.Now())
 	reserve := filepath.Join(s.folder, jobs.ReserveFile)
 	defer os.Remove(reserve)
 	var err error
@@ -215,5 +221,5 @@ func (s *supervisor) conclude(exit jobs.Exit) error {
 		return fmt.Errorf("write the exit record: %w", err)
 	}
 	_, _, err = jobs.Conclude(s.folder, s.request)
-	return err
+	return errors.Join(unlisted, err)
 }

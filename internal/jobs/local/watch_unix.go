@@ -150,6 +150,9 @@ func (s *supervisor) reap() {
 			s.alone = err == syscall.ECHILD
 			return
 		}
+		if s.lastKill.IsZero() && (status.Signal() == syscall.SIGKILL || status.ExitStatus() == 128+int(syscall.SIGKILL)) {
+			s.killed = true
+		}
 		if pid == s.state.PID && !s.done {
 			s.status, s.done = status, true
 		}
@@ -188,6 +191,9 @@ func (s *supervisor) exit(now time.Time) jobs.Exit {
 	}
 	if exit.Reason == "" {
 		exit.Reason = reason
+	}
+	if s.killed {
+		exit.OutOfMemory = s.memory.rose()
 	}
 	if alive := descendants(os.Getpid()); len(alive) > 0 {
 		exit.Survivors = alive

@@ -21,30 +21,30 @@ func wallTime(t *testing.T, c Constructor) {
 		code, signal, said string
 		atLeast, atMost    float64
 	}{
-		"ends at the limit":         {command: shell("sleep 60"), wall: 1, signal: "SIGTERM", atLeast: 0.9, atMost: 5},
-		"killed when it resists":    {command: shell("trap '' TERM; sleep 60 & wait; sleep 60"), wall: 3, grace: 1, signal: "SIGKILL", atLeast: 2.9, atMost: 9},
-		"saves when it is warned":   {command: shell("trap 'echo saved; exit 75' TERM; while :; do sleep 0.05; done"), wall: 6, grace: 4, code: "75", said: "saved", atLeast: 1.9, atMost: 5.9},
-		"a time limit is one too":   {command: shell("sleep 60"), limit: "00:00:01", signal: "SIGTERM", atLeast: 0.9, atMost: 5},
-		"code 0 after the warning":  {command: shell("trap 'exit 0' TERM; while :; do sleep 0.05; done"), wall: 2, code: "0", atLeast: 1.9, atMost: 6},
-		"grace longer than the run": {command: shell("sleep 60"), wall: 1, grace: 30, signal: "SIGTERM", atLeast: 0.9, atMost: 5},
+		"ends at the limit":         {command: Shell("sleep 60"), wall: 1, signal: "SIGTERM", atLeast: 0.9, atMost: 5},
+		"killed when it resists":    {command: Shell("trap '' TERM; sleep 60 & wait; sleep 60"), wall: 3, grace: 1, signal: "SIGKILL", atLeast: 2.9, atMost: 9},
+		"saves when it is warned":   {command: Shell("trap 'echo saved; exit 75' TERM; while :; do sleep 0.05; done"), wall: 6, grace: 4, code: "75", said: "saved", atLeast: 1.9, atMost: 5.9},
+		"a time limit is one too":   {command: Shell("sleep 60"), limit: "00:00:01", signal: "SIGTERM", atLeast: 0.9, atMost: 5},
+		"code 0 after the warning":  {command: Shell("trap 'exit 0' TERM; while :; do sleep 0.05; done"), wall: 2, code: "0", atLeast: 1.9, atMost: 6},
+		"grace longer than the run": {command: Shell("sleep 60"), wall: 1, grace: 30, signal: "SIGTERM", atLeast: 0.9, atMost: 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			j := newJob(t, c, try.command, func(r *jobs.Request) {
+			j := NewJob(t, c, try.command, func(r *jobs.Request) {
 				r.WallTimeSeconds, r.GraceSeconds, r.Resources.TimeLimit = try.wall, try.grace, try.limit
 			})
-			status := j.run()
+			status := j.Run()
 			exit := *status.Exit
-			if status.State != jobs.StateTimeout || exit.Reason != jobs.ReasonWallTime || causeCode(status) != "wall_time_reached" {
-				t.Errorf("state %s, reason %s, cause %s", status.State, exit.Reason, causeCode(status))
+			if status.State != jobs.StateTimeout || exit.Reason != jobs.ReasonWallTime || CauseCode(status) != "wall_time_reached" {
+				t.Errorf("state %s, reason %s, cause %s", status.State, exit.Reason, CauseCode(status))
 			}
-			if signalOf(exit) != try.signal || codeOf(exit) != try.code {
-				t.Errorf("signal %q, code %q; want %q, %q", signalOf(exit), codeOf(exit), try.signal, try.code)
+			if signalOf(exit) != try.signal || CodeOf(exit) != try.code {
+				t.Errorf("signal %q, code %q; want %q, %q", signalOf(exit), CodeOf(exit), try.signal, try.code)
 			}
 			if exit.Seconds < try.atLeast || exit.Seconds > try.atMost {
 				t.Errorf("took %.2f s, want %.1f to %.1f", exit.Seconds, try.atLeast, try.atMost)
 			}
-			if !strings.Contains(j.read(jobs.StdoutFile), try.said) {
+			if !strings.Contains(j.Read(jobs.StdoutFile), try.said) {
 				t.Errorf("stdout lacks %q", try.said)
 			}
 		})
@@ -65,16 +65,16 @@ func cancels(t *testing.T, c Constructor) {
 }
 
 func cancelRunning(t *testing.T, c Constructor) {
-	j := newJob(t, c, shell("echo ready; sleep 60"))
-	if got := j.submit(); got.State != jobs.StateRunning || got.PID == 0 || len(got.Evidence) == 0 {
+	j := NewJob(t, c, Shell("echo ready; sleep 60"))
+	if got := j.Submit(); got.State != jobs.StateRunning || got.PID == 0 || len(got.Evidence) == 0 {
 		t.Fatalf("%+v, want it running", got)
 	}
 	j.says("ready", 1)
-	status := j.cancel()
+	status := j.Cancel()
 	if status.State != jobs.StateCancelled || status.Exit.Reason != jobs.ReasonCancelled || signalOf(*status.Exit) != "SIGTERM" {
 		t.Errorf("state %s, exit %+v", status.State, status.Exit)
 	}
-	again := j.cancel()
+	again := j.Cancel()
 	if again.State != jobs.StateCancelled {
 		t.Errorf("state %s after a second cancel", again.State)
 	}
@@ -82,45 +82,45 @@ func cancelRunning(t *testing.T, c Constructor) {
 }
 
 func cancelFinished(t *testing.T, c Constructor) {
-	j := newJob(t, c, shell("exit 0"))
-	j.run()
-	status := j.cancel()
+	j := NewJob(t, c, Shell("exit 0"))
+	j.Run()
+	status := j.Cancel()
 	if status.State != jobs.StateSucceeded {
 		t.Errorf("state %s", status.State)
 	}
 	wantCode(t, status.Findings, "already_finished")
-	if _, err := os.Stat(filepath.Join(j.folder, jobs.CancelFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(j.Folder, jobs.CancelFile)); err == nil {
 		t.Error("cancel.json was written for a finished job")
 	}
 }
 
 func cancelUnstarted(t *testing.T, c Constructor) {
-	j := newJob(t, c, shell("echo ran"))
-	if got := j.status().State; got != jobs.StateQueued {
+	j := NewJob(t, c, Shell("echo ran"))
+	if got := j.Status().State; got != jobs.StateQueued {
 		t.Errorf("state %s before the start, want queued", got)
 	}
-	if got := j.cancel().State; got != jobs.StateCancelled {
+	if got := j.Cancel().State; got != jobs.StateCancelled {
 		t.Errorf("state %s, want cancelled", got)
 	}
-	if got := j.submit().State; got != jobs.StateCancelled {
+	if got := j.Submit().State; got != jobs.StateCancelled {
 		t.Errorf("submit of a cancelled job: %s", got)
 	}
-	if _, err := os.Stat(filepath.Join(j.folder, jobs.StdoutFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(j.Folder, jobs.StdoutFile)); err == nil {
 		t.Error("the command was started")
 	}
 }
 
 func cancelStarting(t *testing.T, c Constructor) {
 	for range 4 {
-		j := newJob(t, c, shell("sleep 60"))
+		j := NewJob(t, c, Shell("sleep 60"))
 		var both sync.WaitGroup
-		both.Go(func() { _, _ = c.New(Machine{}).Submit(context.Background(), j.folder) })
-		both.Go(func() { _, _ = c.New(Machine{}).Cancel(context.Background(), j.folder) })
+		both.Go(func() { _, _ = c.New(Machine{}).Submit(context.Background(), j.Folder) })
+		both.Go(func() { _, _ = c.New(Machine{}).Cancel(context.Background(), j.Folder) })
 		both.Wait()
-		if got := j.status().State; got != jobs.StateCancelled {
+		if got := j.Status().State; got != jobs.StateCancelled {
 			t.Errorf("state %s, want cancelled", got)
 		}
-		if left := marked(j.folder); len(left) > 0 {
+		if left := marked(j.Folder); len(left) > 0 {
 			t.Errorf("processes %v are left", left)
 		}
 	}
@@ -128,33 +128,33 @@ func cancelStarting(t *testing.T, c Constructor) {
 
 // A request that no signal announces is found all the same: the canceller may be on another host.
 func cancelByFile(t *testing.T, c Constructor) {
-	j := newJob(t, c, shell("sleep 60"))
-	j.submit()
-	if err := jobs.AskForEnd(j.folder, jobs.CancelRequest{At: time.Now(), By: "elsewhere"}); err != nil {
+	j := NewJob(t, c, Shell("sleep 60"))
+	j.Submit()
+	if err := jobs.AskForEnd(j.Folder, jobs.CancelRequest{At: time.Now(), By: "elsewhere"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := j.finished().State; got != jobs.StateCancelled {
+	if got := j.Finished().State; got != jobs.StateCancelled {
 		t.Errorf("state %s, want cancelled", got)
 	}
 }
 
 // A shell dies of the warning at once; the training below it must still get its grace to save.
 func cancelGrace(t *testing.T, c Constructor) {
-	j := newJob(t, c, shell(`sh -c 'trap "sleep 0.4; echo saved; exit 75" TERM; echo ready; while :; do sleep 0.05; done' & wait`),
+	j := NewJob(t, c, Shell(`sh -c 'trap "sleep 0.4; echo saved; exit 75" TERM; echo ready; while :; do sleep 0.05; done' & wait`),
 		func(r *jobs.Request) { r.GraceSeconds = 10 })
-	j.submit()
+	j.Submit()
 	j.says("ready", 1)
-	j.cancel()
-	if got := j.read(jobs.StdoutFile); got != "ready\nsaved\n" {
+	j.Cancel()
+	if got := j.Read(jobs.StdoutFile); got != "ready\nsaved\n" {
 		t.Errorf("stdout %q", got)
 	}
 }
 
 func cancelResisting(t *testing.T, c Constructor) {
-	j := newJob(t, c, shell("trap '' TERM; echo ready; while :; do sleep 1; done"))
-	j.submit()
+	j := NewJob(t, c, Shell("trap '' TERM; echo ready; while :; do sleep 1; done"))
+	j.Submit()
 	j.says("ready", 1)
-	if status := j.cancel(); status.State != jobs.StateCancelled || signalOf(*status.Exit) != "SIGKILL" || status.Seconds < 0.9 {
+	if status := j.Cancel(); status.State != jobs.StateCancelled || signalOf(*status.Exit) != "SIGKILL" || status.Seconds < 0.9 {
 		t.Errorf("state %s, exit %+v", status.State, status.Exit)
 	}
 }
@@ -171,14 +171,14 @@ time.sleep(60)
 // heartbeat: while the job runs, state.json says that its supervisor lives, and what memory the tree has held: its own, with
 // pages that several share counted once.
 func heartbeat(t *testing.T, c Constructor) {
-	j := newJob(t, c, []string{"python3", "-S", "-c", memoryScript})
-	j.submit()
-	first := j.state().HeartbeatAt
+	j := NewJob(t, c, []string{"python3", "-S", "-c", memoryScript})
+	j.Submit()
+	first := j.State().HeartbeatAt
 	j.until("another heartbeat, with the memory", func() bool {
-		state := j.state()
+		state := j.State()
 		return state.HeartbeatAt.After(first) && state.PeakRSSBytes >= 80<<20
 	})
-	if peak := j.cancel().Exit.PeakRSSBytes; peak < 80<<20 || peak > 180<<20 {
+	if peak := j.Cancel().Exit.PeakRSSBytes; peak < 80<<20 || peak > 180<<20 {
 		t.Errorf("four processes that share 80 MiB took %d bytes", peak)
 	}
 }

@@ -20,84 +20,92 @@ import (
 // patience is how long a case waits for what must happen; a machine under load may take that long.
 const patience = 30 * time.Second
 
-// job is a job of a case; whatever it runs is ended with the case.
-type job struct {
-	t       *testing.T
-	with    Constructor
-	runtime jobs.Runtime
-	folder  string
-	request jobs.Request
+// Job is a job of a test; whatever it runs is ended with the test. Its methods fail the test where what they ask for does not
+// happen.
+type Job struct {
+	Runtime jobs.Runtime
+	Folder  string
+	Request jobs.Request
+
+	t    *testing.T
+	with Constructor
 }
 
-func newJob(t *testing.T, c Constructor, command []string, amend ...func(*jobs.Request)) *job {
+// NewJob creates a job that runs command in a folder of its own, with a grace of a second.
+func NewJob(t *testing.T, c Constructor, command []string, amend ...func(*jobs.Request)) *Job {
 	t.Helper()
-	return newJobIn(t, c, t.TempDir(), command, amend...)
+	return NewJobIn(t, c, t.TempDir(), command, amend...)
 }
 
-// newJobIn makes a job whose folder lies below root.
-func newJobIn(t *testing.T, c Constructor, root string, command []string, amend ...func(*jobs.Request)) *job {
+// NewJobIn creates a job whose folder is root/jobs/<job id>; the id is j-1 unless amend says otherwise.
+func NewJobIn(t *testing.T, c Constructor, root string, command []string, amend ...func(*jobs.Request)) *Job {
 	t.Helper()
 	request := jobs.Request{JobID: "j-1", RunID: "r-1", Command: command, WorkDir: t.TempDir(), GraceSeconds: 1,
 		CreatedAt: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}
 	for _, change := range amend {
 		change(&request)
 	}
-	j := &job{t: t, with: c, runtime: c.New(Machine{}), folder: filepath.Join(root, "jobs", request.JobID), request: request}
-	if err := jobs.Create(j.folder, request); err != nil {
+	j := &Job{t: t, with: c, Runtime: c.New(Machine{}), Folder: filepath.Join(root, "jobs", request.JobID), Request: request}
+	if err := jobs.Create(j.Folder, request); err != nil {
 		t.Fatalf("create: %v", err)
 	}
 	t.Cleanup(j.end)
 	return j
 }
 
-func shell(script string) []string { return []string{"/bin/sh", "-c", script} }
+// Shell is the command that runs a script.
+func Shell(script string) []string { return []string{"/bin/sh", "-c", script} }
 
 // end cancels the job and waits for its supervisor, so that nothing writes into a folder that is being removed.
-func (j *job) end() {
-	if _, err := j.runtime.Cancel(context.Background(), j.folder); err != nil {
+func (j *Job) end() {
+	if _, err := j.Runtime.Cancel(context.Background(), j.Folder); err != nil {
 		j.t.Errorf("cancel at the end of the case: %v", err)
 	}
-	j.until("all that knows the job's folder has left", func() bool { return len(naming(j.folder)) == 0 })
-	if left := marked(j.folder); len(left) > 0 {
+	j.until("all that knows the job's folder has left", func() bool { return len(naming(j.Folder)) == 0 })
+	if left := marked(j.Folder); len(left) > 0 {
 		j.t.Errorf("processes %v of the job outlived it", left)
 	}
 }
 
-func (j *job) submit() jobs.Status {
+// Submit submits the job.
+func (j *Job) Submit() jobs.Status {
 	j.t.Helper()
-	status, err := j.runtime.Submit(context.Background(), j.folder)
+	status, err := j.Runtime.Submit(context.Background(), j.Folder)
 	if err != nil {
 		j.t.Fatalf("submit: %v", err)
 	}
 	return status
 }
 
-func (j *job) cancel() jobs.Status {
+// Cancel cancels it.
+func (j *Job) Cancel() jobs.Status {
 	j.t.Helper()
-	status, err := j.runtime.Cancel(context.Background(), j.folder)
+	status, err := j.Runtime.Cancel(context.Background(), j.Folder)
 	if err != nil {
 		j.t.Fatalf("cancel: %v", err)
 	}
 	return status
 }
 
-func (j *job) status() jobs.Status { return j.statusBy(j.runtime) }
+// Status is where it stands.
+func (j *Job) Status() jobs.Status { return j.StatusBy(j.Runtime) }
 
-func (j *job) statusBy(r jobs.Runtime) jobs.Status {
+// StatusBy is where it stands, as this runtime says.
+func (j *Job) StatusBy(r jobs.Runtime) jobs.Status {
 	j.t.Helper()
-	all, err := r.Status(context.Background(), []string{j.folder})
+	all, err := r.Status(context.Background(), []string{j.Folder})
 	if err != nil || len(all) != 1 {
 		j.t.Fatalf("status: %v, %d answers", err, len(all))
 	}
 	return all[0]
 }
 
-// finished waits for the end of the job.
-func (j *job) finished() jobs.Status {
+// Finished waits for the end of the job.
+func (j *Job) Finished() jobs.Status {
 	j.t.Helper()
 	var status jobs.Status
 	j.until("the job has ended", func() bool {
-		status = j.status()
+		status = j.Status()
 		return jobs.Terminal(status.State)
 	})
 	if status.Exit == nil {
@@ -106,22 +114,24 @@ func (j *job) finished() jobs.Status {
 	return status
 }
 
-func (j *job) run() jobs.Status {
+// Run submits the job and waits for its end.
+func (j *Job) Run() jobs.Status {
 	j.t.Helper()
-	j.submit()
-	return j.finished()
+	j.Submit()
+	return j.Finished()
 }
 
-func (j *job) until(what string, is func() bool) {
+func (j *Job) until(what string, is func() bool) {
 	j.t.Helper()
 	if ok, _ := jobs.Await(context.Background(), patience, func() (bool, error) { return is(), nil }); !ok {
-		j.t.Fatalf("%s: not within %s; status %+v", what, patience, j.status())
+		j.t.Fatalf("%s: not within %s; status %+v", what, patience, j.Status())
 	}
 }
 
-func (j *job) read(name string) string {
+// Read is the text of a file of its folder.
+func (j *Job) Read(name string) string {
 	j.t.Helper()
-	data, err := os.ReadFile(filepath.Join(j.folder, name))
+	data, err := os.ReadFile(filepath.Join(j.Folder, name))
 	if err != nil {
 		j.t.Fatal(err)
 	}
@@ -129,25 +139,26 @@ func (j *job) read(name string) string {
 }
 
 // says waits until the stdout log holds text so many times.
-func (j *job) says(text string, times int) {
+func (j *Job) says(text string, times int) {
 	j.t.Helper()
 	j.until("the log says "+text, func() bool {
-		data, _ := os.ReadFile(filepath.Join(j.folder, jobs.StdoutFile))
+		data, _ := os.ReadFile(filepath.Join(j.Folder, jobs.StdoutFile))
 		return bytes.Count(data, []byte(text)) >= times
 	})
 }
 
 // touch makes an empty file in the working directory.
-func (j *job) touch(name string) {
+func (j *Job) touch(name string) {
 	j.t.Helper()
-	if err := os.WriteFile(filepath.Join(j.request.WorkDir, name), nil, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(j.Request.WorkDir, name), nil, 0o644); err != nil {
 		j.t.Fatal(err)
 	}
 }
 
-func (j *job) state() jobs.StateFile {
+// State is its state.json.
+func (j *Job) State() jobs.StateFile {
 	j.t.Helper()
-	state, err := jobs.ReadState(j.folder)
+	state, err := jobs.ReadState(j.Folder)
 	if err != nil || state == nil {
 		j.t.Fatalf("no state.json: %v", err)
 	}
@@ -155,27 +166,27 @@ func (j *job) state() jobs.StateFile {
 }
 
 // rewrite changes state.json, as time or another machine might have.
-func (j *job) rewrite(change func(*jobs.StateFile)) {
+func (j *Job) rewrite(change func(*jobs.StateFile)) {
 	j.t.Helper()
-	state := j.state()
+	state := j.State()
 	change(&state)
-	if err := rundir.WriteJSON(filepath.Join(j.folder, jobs.StateName), state); err != nil {
+	if err := rundir.WriteJSON(filepath.Join(j.Folder, jobs.StateName), state); err != nil {
 		j.t.Fatal(err)
 	}
 }
 
 // lose kills the supervisor and, where with is true, everything that it ran.
-func (j *job) lose(with bool) jobs.StateFile {
+func (j *Job) lose(with bool) jobs.StateFile {
 	j.t.Helper()
-	state := j.state()
+	state := j.State()
 	kill(j.t, state.SupervisorPID)
 	if with {
-		for _, pid := range marked(j.folder) {
+		for _, pid := range marked(j.Folder) {
 			_ = signalKill(pid) // it may be gone by now
 		}
 	}
 	j.until("the supervisor is gone", func() bool {
-		return !alive(state.SupervisorPID, state.SupervisorTicks) && (!with || !alive(state.PID, state.StartTicks) && len(marked(j.folder)) == 0)
+		return !alive(state.SupervisorPID, state.SupervisorTicks) && (!with || !alive(state.PID, state.StartTicks) && len(marked(j.Folder)) == 0)
 	})
 	return state
 }
@@ -207,13 +218,15 @@ func refusedWith(err error, code string) bool {
 	return errors.As(err, &refused) && slices.ContainsFunc(refused.Findings, func(f finding.Finding) bool { return f.Code == code })
 }
 
-func causeCode(status jobs.Status) string {
+// CauseCode is the code of the cause of a status, "" where it has none.
+func CauseCode(status jobs.Status) string {
 	if status.Cause == nil {
 		return ""
 	}
 	return status.Cause.Code
 }
 
+// signalOf is the signal that ended the command, "" for none.
 func signalOf(exit jobs.Exit) string {
 	if exit.Signal == nil {
 		return ""
@@ -221,8 +234,8 @@ func signalOf(exit jobs.Exit) string {
 	return *exit.Signal
 }
 
-// codeOf is the exit code in words, "" where there is none.
-func codeOf(exit jobs.Exit) string {
+// CodeOf is the exit code in words, "" where there is none.
+func CodeOf(exit jobs.Exit) string {
 	if exit.Code == nil {
 		return ""
 	}

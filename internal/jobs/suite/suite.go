@@ -71,6 +71,8 @@ func Run(t *testing.T, c Constructor) {
 	}{
 		{"outcome", outcomes}, {"environment", environment}, {"arguments", arguments},
 		{"large output", largeOutput}, {"full disk", fullDisk},
+		{"watched", watched}, {"unstarted is watched", unstartedIsWatched}, {"watched beyond the limit", watchedBeyondTheLimit},
+		{"unlistable", unlistable}, {"planted records", plantedRecords}, {"memory kill", memoryKill},
 		{"wall time", wallTime}, {"cancel", cancels}, {"heartbeat", heartbeat},
 		{"descendants", descendants}, {"launcher", launcher},
 		{"submitter", submitters}, {"two servers", twoServers}, {"descriptors", descriptors},

@@ -32,14 +32,14 @@ func descendants(t *testing.T, c Constructor) {
 			t.Parallel()
 			// The seconds of the sleep that carries no mark name the job instead.
 			unmarked := "61." + strings.Map(digit, filepath.Base(t.TempDir())+name)
-			j := newJob(t, c, shell(strings.ReplaceAll(try.script, "61.25", unmarked)))
-			j.submit()
+			j := NewJob(t, c, Shell(strings.ReplaceAll(try.script, "61.25", unmarked)))
+			j.Submit()
 			j.says("ready", 1)
 			var status jobs.Status
 			if try.cancel {
-				status = j.cancel()
+				status = j.Cancel()
 			} else {
-				status = j.finished()
+				status = j.Finished()
 				if status.State != jobs.StateSucceeded || status.Exit.LeftBehind == 0 {
 					t.Errorf("state %s, %d left behind", status.State, status.Exit.LeftBehind)
 				}
@@ -50,7 +50,7 @@ func descendants(t *testing.T, c Constructor) {
 			if status.Seconds > 10 {
 				t.Errorf("took %.1f s", status.Seconds)
 			}
-			if left := append(marked(j.folder), holding("cmdline", unmarked)...); len(left) > 0 {
+			if left := append(marked(j.Folder), holding("cmdline", unmarked)...); len(left) > 0 {
 				t.Errorf("processes %v are left", left)
 			}
 		})
@@ -79,26 +79,26 @@ os._exit(7)
 // launcher: workers in sessions of their own end with their launcher, however that ends.
 func launcher(t *testing.T, c Constructor) {
 	for name, try := range map[string]struct {
-		end  func(*job) jobs.Status
+		end  func(*Job) jobs.Status
 		wall int
 		want string
 	}{
-		"cancelled":     {want: jobs.StateCancelled, end: (*job).cancel},
-		"wall time":     {want: jobs.StateTimeout, wall: 2, end: (*job).finished},
-		"launcher died": {want: jobs.StateFailed, end: func(j *job) jobs.Status { j.touch("crash"); return j.finished() }},
-		"launcher was killed": {want: jobs.StateFailed, end: func(j *job) jobs.Status {
-			kill(j.t, j.state().PID)
-			return j.finished()
+		"cancelled":     {want: jobs.StateCancelled, end: (*Job).Cancel},
+		"wall time":     {want: jobs.StateTimeout, wall: 2, end: (*Job).Finished},
+		"launcher died": {want: jobs.StateFailed, end: func(j *Job) jobs.Status { j.touch("crash"); return j.Finished() }},
+		"launcher was killed": {want: jobs.StateFailed, end: func(j *Job) jobs.Status {
+			kill(j.t, j.State().PID)
+			return j.Finished()
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			j := newJob(t, c, []string{"python3", "-S", "launch.py"}, withFile("launch.py", launcherScript, 0o644),
+			j := NewJob(t, c, []string{"python3", "-S", "launch.py"}, WithFile("launch.py", launcherScript, 0o644),
 				func(r *jobs.Request) { r.WallTimeSeconds = try.wall })
-			j.submit()
+			j.Submit()
 			if try.wall == 0 {
 				j.says("worker", 3)
-				if got := len(marked(j.folder)); got < 4 {
+				if got := len(marked(j.Folder)); got < 4 {
 					t.Errorf("%d processes of the job run, want the launcher and three workers", got)
 				}
 			}
@@ -109,7 +109,7 @@ func launcher(t *testing.T, c Constructor) {
 			if try.want == jobs.StateFailed && status.Exit.LeftBehind < 3 {
 				t.Errorf("%d left behind, want three workers", status.Exit.LeftBehind)
 			}
-			if left := marked(j.folder); len(left) > 0 {
+			if left := marked(j.Folder); len(left) > 0 {
 				t.Errorf("processes %v are left", left)
 			}
 		})

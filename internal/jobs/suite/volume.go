@@ -16,11 +16,11 @@ func largeOutput(t *testing.T, c Constructor) {
 	if err != nil {
 		t.Fatalf("%s: %v", LargeVariable, err)
 	}
-	j := newJob(t, c, shell(fmt.Sprintf("yes 0123456789abcde | head -c %d; printf the-end", size)))
-	if status := j.run(); status.State != jobs.StateSucceeded {
+	j := NewJob(t, c, Shell(fmt.Sprintf("yes 0123456789abcde | head -c %d; printf the-end", size)))
+	if status := j.Run(); status.State != jobs.StateSucceeded {
 		t.Errorf("state %s", status.State)
 	}
-	file, err := os.Open(filepath.Join(j.folder, jobs.StdoutFile))
+	file, err := os.Open(filepath.Join(j.Folder, jobs.StdoutFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,9 +45,9 @@ func fullDisk(t *testing.T, c Constructor) {
 			t.Logf("no small disk: %v; the log is limited instead", err)
 			root, limit = t.TempDir(), "trap '' XFSZ; ulimit -f 100; "
 		}
-		j := newJobIn(t, c, root, shell(limit+"head -c 4000000 /dev/zero || exit 5"))
-		status := j.run()
-		if status.State != jobs.StateFailed || codeOf(*status.Exit) != "5" {
+		j := NewJobIn(t, c, root, Shell(limit+"head -c 4000000 /dev/zero || exit 5"))
+		status := j.Run()
+		if status.State != jobs.StateFailed || CodeOf(*status.Exit) != "5" {
 			t.Errorf("state %s, exit %+v", status.State, status.Exit)
 		}
 		j.gone()
@@ -58,11 +58,11 @@ func fullDisk(t *testing.T, c Constructor) {
 		if j == nil {
 			return
 		}
-		if got := j.status().State; got != jobs.StateRunning {
+		if got := j.Status().State; got != jobs.StateRunning {
 			t.Errorf("state %s on a full disk, want running", got)
 		}
 		j.touch("go")
-		if status := j.finished(); status.State != jobs.StateSucceeded || codeOf(*status.Exit) != "0" {
+		if status := j.Finished(); status.State != jobs.StateSucceeded || CodeOf(*status.Exit) != "0" {
 			t.Errorf("state %s, exit %+v", status.State, status.Exit)
 		}
 		j.gone()
@@ -73,7 +73,7 @@ func fullDisk(t *testing.T, c Constructor) {
 		if j == nil {
 			return
 		}
-		if status := j.cancel(); status.State != jobs.StateCancelled {
+		if status := j.Cancel(); status.State != jobs.StateCancelled {
 			t.Errorf("state %s, exit %+v", status.State, status.Exit)
 		}
 		j.gone()
@@ -81,27 +81,27 @@ func fullDisk(t *testing.T, c Constructor) {
 }
 
 // filled is a running job on a disk that others have filled; nil where no small disk can be had.
-func filled(t *testing.T, c Constructor) *job {
+func filled(t *testing.T, c Constructor) *Job {
 	t.Helper()
 	root, _, err := smallDisk(t)
 	if err != nil {
 		t.Logf("no small disk: %v; the case of the log stands for this one", err)
 		return nil
 	}
-	j := newJobIn(t, c, root, shell("echo ready; while [ ! -e go ]; do sleep 0.05; done; echo unheard; echo 1 >result"),
+	j := NewJobIn(t, c, root, Shell("echo ready; while [ ! -e go ]; do sleep 0.05; done; echo unheard; echo 1 >result"),
 		func(r *jobs.Request) { r.ExpectedOutputs = []string{"result"} })
-	j.submit()
+	j.Submit()
 	j.says("ready", 1)
 	fill(t, filepath.Join(root, "other"))
 	return j
 }
 
 // gone checks that the supervisor has ended, so that it does not wait for anything.
-func (j *job) gone() {
+func (j *Job) gone() {
 	j.t.Helper()
-	state := j.state()
+	state := j.State()
 	j.until("the supervisor has left", func() bool { return !alive(state.SupervisorPID, state.SupervisorTicks) })
-	if _, err := os.Stat(filepath.Join(j.folder, jobs.ReserveFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(j.Folder, jobs.ReserveFile)); err == nil {
 		j.t.Error("the room that was kept for the record is still taken")
 	}
 }
