@@ -24,8 +24,9 @@ const (
 // resources, trainer, engine, the rooms below, and at the bottom contract, finding and redact. Adding a line here is a
 // decision about the design; if it would point back up, the code lives in the wrong room.
 var edges = map[string][]string{
-	"cmd/trainwright":     {"server", "tools", "resources", "skills", "internal/engine", "internal/trainer", "internal/jobs", "internal/jobs/local", "internal/policy", "internal/rundir", "internal/finding", "internal/contract"},
-	"server":              {"tools", "resources", "internal/engine", "internal/finding", "internal/redact"},
+	"cmd/trainwright":     {"server", "tools", "resources", "skills", "internal/engine", "internal/trainer", "internal/jobs", "internal/jobs/local", "internal/launch", "internal/policy", "internal/rundir", "internal/finding", "internal/contract", "internal/clients", "internal/skill"},
+	"server":              {"tools", "resources", "internal/engine", "internal/finding", "internal/redact", "internal/skill"},
+	"server/conformance":  {"server", "resources", "internal/rundir", "internal/skill"},
 	"tools":               {"internal/*"},
 	"tools/gen":           {"tools"},
 	"resources":           {"skills", "internal/*"},
@@ -35,10 +36,11 @@ var edges = map[string][]string{
 	"internal/engine":     {"internal/contract", "internal/evidence", "internal/finding", "internal/rundir", "internal/recall", "internal/skill", "internal/redact", "internal/jobs"},
 	"internal/recall":     {"internal/contract", "internal/finding", "internal/skill"},
 	"internal/evidence":   {"internal/finding", "internal/redact", "internal/rundir"},
-	"internal/jobs":       {"internal/diagnose", "internal/finding", "internal/redact", "internal/rundir"},
+	"internal/jobs":       {"internal/diagnose", "internal/finding", "internal/redact", "internal/rundir", "internal/snapshot"},
 	"internal/diagnose":   {"internal/finding", "internal/redact"},
 	"internal/jobs/local": {"internal/jobs", "internal/finding", "internal/redact", "internal/rundir"},
 	"internal/jobs/shell": {"internal/jobs", "internal/finding", "internal/rundir"},
+	"internal/jobs/bench": {},
 	"internal/jobs/suite": {"internal/jobs", "internal/finding", "internal/rundir"},
 	"internal/dataset":    {"internal/finding", "internal/rundir"},
 	"internal/project":    {"internal/finding"},
@@ -46,7 +48,10 @@ var edges = map[string][]string{
 	"internal/criteria":   {"internal/finding"},
 	"internal/checkpoint": {"internal/finding"},
 	"internal/baseline":   {"internal/dataset", "internal/finding", "internal/metrics"},
+	"internal/launch":     {"internal/contract", "internal/engine", "internal/finding", "internal/jobs", "internal/jobs/local", "internal/metrics", "internal/policy", "internal/redact", "internal/rundir"},
 	"internal/policy":     {"internal/finding", "internal/rundir"},
+	"internal/review":     {"internal/finding"},
+	"internal/clients":    {"internal/finding", "internal/redact", "internal/rundir"},
 	"internal/skill":      {"internal/finding"},
 	"internal/rundir":     {"internal/finding", "internal/redact"},
 	"internal/snapshot":   {"internal/project", "internal/finding", "internal/redact", "internal/rundir"},
@@ -56,7 +61,7 @@ var edges = map[string][]string{
 }
 
 // mayImportMCP are the packages that speak the protocol. The core and the tools' sentences know nothing of it.
-var mayImportMCP = []string{"server", "examples/demo"}
+var mayImportMCP = []string{"server", "server/conformance", "examples/demo"}
 
 // listed is what `go list -json` says of a package.
 type listed struct {

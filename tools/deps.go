@@ -36,6 +36,7 @@ func All(deps Deps) []Tool {
 		validationPhase(deps),
 		runList(deps),
 		runStatus(deps),
+		runtime(deps),
 		jobStatus(deps),
 		jobLogs(deps),
 		jobCancel(deps),

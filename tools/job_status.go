@@ -143,8 +143,15 @@ func logFrom(id string, line diagnose.Line) string {
 	return fmt.Sprintf(`{"job_id": %q, %s, "cursor": %d}`, id, stream, line.Byte)
 }
 
-// goOn is the call that leads on where all jobs belong to one run.
+// goOn is the call that leads on where all jobs belong to one run, or where it is one job of the runtime tool.
 func goOn(statuses []jobs.Status) *engine.NextCall {
+	if len(statuses) == 1 && statuses[0].RunID == "" {
+		arguments := map[string]any{"job_id": statuses[0].JobID}
+		if !jobs.Over(statuses[0].State) {
+			arguments["wait_seconds"] = 300
+		}
+		return &engine.NextCall{Tool: "runtime", Arguments: arguments}
+	}
 	run, over := "", true
 	for _, s := range statuses {
 		if s.RunID == "" || (run != "" && s.RunID != run) {

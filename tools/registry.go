@@ -44,11 +44,18 @@ type Tool struct {
 }
 
 // Result is what a tool answers. Structured is all an agent needs and marshals to a JSON object; Text is a short
-// rendering for people; Links name the resources that hold the rest.
+// rendering for people; Images are pictures for both; Links name the resources that hold the rest.
 type Result struct {
 	Structured any
 	Text       string
+	Images     []Image
 	Links      []Link
+}
+
+// Image is a picture, as the bytes of its file.
+type Image struct {
+	MIME string
+	Data []byte
 }
 
 // Link points at a resource.

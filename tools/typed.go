@@ -25,6 +25,8 @@ type more[Out any] struct {
 	text func(Out) string
 	// links names the resources that a result speaks of; nil for none.
 	links func(Out) []Link
+	// images are the pictures of a result; nil for none.
+	images func(Out) []Image
 	// schema replaces the output schema made of Out.
 	schema Schema
 }
@@ -60,6 +62,9 @@ func typedTool[In, Out any](name, sentence string, ann Annotations, fn func(cont
 			result := Result{Text: m.text(out)}
 			if m.links != nil {
 				result.Links = m.links(out)
+			}
+			if m.images != nil {
+				result.Images = m.images(out)
 			}
 			result.Structured, err = Fit(out, m.rest)
 			return result, err

@@ -93,7 +93,8 @@ func newRoot(t terminal) *cobra.Command {
 	root.PersistentFlags().StringVar(&s.policy, "policy", "", "the user's policy.yaml (default: ~/.config/trainwright/policy.yaml where there is one)")
 	root.PersistentFlags().StringVar(&s.logLevel, "log-level", "", "debug, info, warn, error or off; logs go to stderr (default: info for serve, else warn)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(serveCommand(s, t), callCommand(s, t), runCommand(s, t), runsCommand(s, t), jobsCommand(s, t), logsCommand(s, t), waitCommand(s, t), rerunCommand(s, t), doctorCommand(s, t), schemaCommand(s, t), versionCommand(t), superviseCommand())
+	root.AddCommand(serveCommand(s, t), callCommand(s, t), runCommand(s, t), runsCommand(s, t), jobsCommand(s, t), logsCommand(s, t), waitCommand(s, t), rerunCommand(s, t), approveCommand(s, t), doctorCommand(s, t), schemaCommand(s, t), installCommand(s, t), uninstallCommand(s, t), skillsCommand(t), versionCommand(t), superviseCommand())
+	s.completions(root)
 	for _, c := range append(root.Commands(), root) {
 		if check := c.Args; check != nil {
 			c.Args = func(c *cobra.Command, args []string) error {

@@ -191,7 +191,9 @@ func TestRunInterruptedLeavesTheJob(t *testing.T) {
 	var sent []map[string]any
 	tool := scripted(t, &sent, envelope("partial", map[string]string{"5_execution": "running"}))
 	var out bytes.Buffer
-	answer, err := walk(ctx, tool, &watcher{out: &out, log: zerolog.Nop(), shown: map[string]string{}}, contract.StepHandoff{})
+	watch := &watcher{out: &out, log: zerolog.Nop(), shown: map[string]string{}}
+	answer, err := walk(ctx, tool, watch, contract.StepHandoff{})
+	watch.interrupted(answer)
 	if err != nil || answer.Run.RunID != "r-1" || !strings.Contains(out.String(), "the job goes on") {
 		t.Errorf("%v, %s", err, out.String())
 	}

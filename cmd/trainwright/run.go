@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -26,7 +27,8 @@ func runCommand(s *settings, t terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use: "run HANDOFF", Short: "Carry out a whole step in the terminal", Args: cobra.ExactArgs(1),
 		Long: "Reads a step_handoff from the file HANDOFF (YAML or JSON, \"-\" for stdin) and calls the trainer until the step has an\n" +
-			"end, with a line for each phase and the progress of the job. Run it again with the same handoff to go on where it was.\n\n" +
+			"end, with a line for each phase and the progress of the job: one line that is drawn anew where stderr is a terminal,\n" +
+			"else a line for each message. Run it again with the same handoff to go on where it was.\n\n" +
 			"Exit code: 0 success, 1 failed, 2 the input can't be used, 3 partial (also when interrupted: a job goes on), 4 blocked.",
 		Example: "  trainwright run handoff.yaml\n  trainwright run --json - < handoff.json > result.json",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -42,28 +44,42 @@ func runCommand(s *settings, t terminal) *cobra.Command {
 			if !ok {
 				return errors.New("this build has no trainer")
 			}
-			watch := &watcher{out: t.out, log: log, shown: map[string]string{}}
-			if asJSON {
-				watch.out = t.err
-			}
-			ctx, stop := interruptible(c.Context())
-			defer stop()
-			answer, err := walk(ctx, tool, watch, handoff)
-			if err != nil {
-				return refused(t, err)
-			}
-			if asJSON {
-				if err := printJSON(t.out, answer); err != nil {
-					return err
-				}
-			} else {
-				watch.final(answer)
-			}
-			return verdict(answer.ExecutionResult.Status)
+			return carryOut(c.Context(), t, log, tool, handoff, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the trainer's last answer as JSON; progress goes to stderr")
 	return c
+}
+
+// carryOut does the step and tells of it until its end, or until an interrupt.
+func carryOut(ctx context.Context, t terminal, log zerolog.Logger, tool tools.Tool, handoff contract.StepHandoff, asJSON bool) error {
+	watch := &watcher{out: t.out, log: log, shown: map[string]string{}, bar: barFor(t.err)}
+	if asJSON {
+		watch.out = t.err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	still := watch.tick()
+	answer, err := walk(ctx, tool, watch, handoff)
+	still()
+	interrupted := ctx.Err() != nil && (err != nil || running(answer))
+	switch {
+	case interrupted:
+		watch.interrupted(answer)
+	case err != nil:
+		return refused(t, err)
+	case !asJSON:
+		watch.final(answer)
+	}
+	if asJSON && answer.Run.RunID != "" {
+		if err := printJSON(t.out, answer); err != nil {
+			return err
+		}
+	}
+	if interrupted {
+		return exit(exitPartial)
+	}
+	return verdict(answer.ExecutionResult.Status)
 }
 
 func readHandoff(t terminal, name string) (contract.StepHandoff, error) {
@@ -104,7 +120,6 @@ func walk(ctx context.Context, tool tools.Tool, watch *watcher, handoff contract
 	}
 	for watch.phases(answer); running(answer); watch.phases(answer) {
 		if ctx.Err() != nil {
-			watch.say("interrupted; the job goes on. Go on later with the same command, or look with: trainwright call run_status '{\"run_id\": %q}'", answer.Run.RunID)
 			return answer, nil
 		}
 		next, err := callTrainer(ctx, tool, watch, map[string]any{"run_id": answer.Run.RunID, "wait_seconds": turn})
@@ -152,10 +167,11 @@ func callTrainer(ctx context.Context, tool tools.Tool, watch *watcher, arguments
 }
 
 // watcher shows a person how a step goes: the phase that begins, its progress as it comes, and at the end of a call the
-// phases whose status changed.
+// phases whose status changed. With a bar the progress is drawn there and leaves no line.
 type watcher struct {
 	out io.Writer
 	log zerolog.Logger
+	bar *bar
 
 	mu          sync.Mutex
 	shown       map[string]string
@@ -167,16 +183,59 @@ var _ engine.Caller = (*watcher)(nil)
 // Progress prints a phase when it begins, and a message once.
 func (w *watcher) Progress(p engine.Progress) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	begins := p.Phase != w.phase
 	repeated := !begins && p.Message == w.last
 	w.phase, w.last = p.Phase, p.Message
-	w.mu.Unlock()
 	if begins && p.Phase != "" {
-		w.say("%s", p.Phase)
+		w.line(p.Phase)
 	}
-	if !repeated && p.Message != "" && p.Message != "phase "+p.Phase {
-		w.say("  %s", p.Message)
+	switch {
+	case w.bar != nil:
+		w.told(w.bar.show(p))
+	case !repeated && p.Message != "" && p.Message != "phase "+p.Phase:
+		w.line("  " + p.Message)
 	}
+}
+
+// tick keeps the time of the bar going until still is called, which takes the bar away.
+func (w *watcher) tick() (still func()) {
+	if w.bar == nil {
+		return func() {}
+	}
+	ended, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		every := time.NewTicker(500 * time.Millisecond)
+		defer every.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-every.C:
+				w.mu.Lock()
+				w.told(w.bar.draw())
+				w.mu.Unlock()
+			}
+		}
+	}()
+	return func() {
+		close(ended)
+		<-gone
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.told(w.bar.clear())
+		w.bar = nil // what is told from here on are lines
+	}
+}
+
+// interrupted is all that is said after an interrupt: how to go on.
+func (w *watcher) interrupted(e engine.Envelope) {
+	if e.Run.RunID == "" {
+		w.say("interrupted; a job that was started goes on. Go on later with the same command")
+		return
+	}
+	w.say("interrupted; the job goes on. Go on later with the same command, or look with: trainwright call run_status '{\"run_id\": %q}'", e.Run.RunID)
 }
 
 // phases prints the phases whose status is new.
@@ -212,7 +271,21 @@ func (w *watcher) final(e engine.Envelope) {
 func (w *watcher) say(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, err := fmt.Fprintf(w.out, format+"\n", args...); err != nil {
+	w.line(fmt.Sprintf(format, args...))
+}
+
+// line prints a line where the bar was, and the bar below it again. The caller holds the lock.
+func (w *watcher) line(text string) {
+	if w.bar != nil {
+		w.told(w.bar.clear())
+		defer func() { w.told(w.bar.draw()) }()
+	}
+	_, err := fmt.Fprintln(w.out, text)
+	w.told(err)
+}
+
+func (w *watcher) told(err error) {
+	if err != nil {
 		w.log.Warn().Err(err).Msg("the terminal can't be written")
 	}
 }

@@ -64,17 +64,33 @@ func (w *workspace) openTrainer(folder, policyPath string) (*trainer.Trainer, er
 	}
 	library, noticed := resources.Skills(roots.Workspace())
 	w.noticed = noticed
-	return trainer.New(roots, library, local.New(local.Options{Workspace: roots.Workspace()}), time.Now), nil
+	t := trainer.New(roots, library, local.New(local.Options{Workspace: roots.Workspace()}), time.Now)
+	t.Authority.Policy = granted
+	if path := userPolicy(policyPath); path != "" {
+		t.Authority.Grants = func() ([]policy.Grant, []finding.Finding, error) {
+			return policy.LoadGrants(policy.GrantsPath(path), roots.Workspace())
+		}
+	}
+	return t, nil
+}
+
+// userPolicy is where the user's policy lies: the one that was named, else that of their home; "" where there is no home.
+func userPolicy(named string) string {
+	if named != "" {
+		return named
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return policy.DefaultPath(home)
 }
 
 // loadPolicy reads what the user allows. A policy that was named must be there; one whose words can't be understood is
 // refused, since it may hold a limit.
 func loadPolicy(folder, path string) (policy.Policy, error) {
 	named := path != ""
-	if home, err := os.UserHomeDir(); !named && err == nil {
-		path = policy.DefaultPath(home)
-	}
-	granted, found, err := policy.Load(path, folder)
+	granted, found, err := policy.Load(userPolicy(path), folder)
 	if err != nil {
 		return granted, err
 	}

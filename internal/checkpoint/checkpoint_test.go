@@ -353,3 +353,57 @@ func FuzzInspect(f *testing.F) {
 		}
 	})
 }
+
+// A writer that makes markers did not finish what lacks one, and one file is not two epochs.
+func TestListOfPlantedCheckpoints(t *testing.T) {
+	marked := func(dir, name, text string) {
+		write(t, filepath.Join(dir, name), text)
+		write(t, filepath.Join(dir, name+markerSuffix), fmt.Sprintf(`{"bytes": %d}`, len(text)))
+	}
+	for _, c := range []struct {
+		name string
+		make func(dir string)
+		want string
+	}{
+		{"no marker beside ones that have", func(dir string) {
+			marked(dir, "epoch-1.json", `{"model": 1}`)
+			write(t, filepath.Join(dir, "epoch-2.json"), `{"model": 2}`)
+			write(t, filepath.Join(dir, "config.json"), `{"layers": 2}`)
+		}, "epoch-2.json warning checkpoint_no_marker"},
+		{"nobody makes markers", func(dir string) {
+			write(t, filepath.Join(dir, "epoch-1.json"), `{"model": 1}`)
+			write(t, filepath.Join(dir, "epoch-2.json"), `{"model": 2}`)
+		}, ""},
+		{"one file under two names", func(dir string) {
+			marked(dir, "epoch-1.json", `{"model": 1}`)
+			marked(dir, "epoch-2.json", `{"model": 1}`)
+		}, "epoch-2.json warning checkpoint_repeated"},
+		{"the best and the last are one", func(dir string) {
+			marked(dir, "epoch-2.json", `{"model": 1}`)
+			marked(dir, "best.json", `{"model": 1}`)
+		}, ""},
+	} {
+		dir := t.TempDir()
+		c.make(dir)
+		_, found, err := List(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range found {
+			if f.Severity != finding.Note {
+				got = append(got, fmt.Sprintf("%s %s %s", filepath.Base(f.Where.Path), f.Severity, f.Code))
+			}
+		}
+		if strings.Join(got, ", ") != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -26,8 +27,10 @@ var notCheckpoints = map[string]bool{".txt": true, ".md": true, ".log": true, ".
 // temporary and hidden files, and text beside them are left out; sub-folders are not entered. A file without a marker is
 // listed, with a note. A folder that does not exist is an empty list and a note (checkpoint_folder_missing).
 //
-// Findings are those of Inspect, checkpoint_marker_orphan (warning: a marker whose file is gone) and
-// checkpoint_list_cut (note).
+// Findings are those of Inspect, checkpoint_marker_orphan (warning: a marker whose file is gone), checkpoint_repeated
+// (warning: the bytes of another one under the name of a later epoch or step) and checkpoint_list_cut (note).
+// checkpoint_no_marker is a warning for a file of some epoch or step where others of the folder have a marker: their writer
+// makes one when it is done.
 func List(dir string) ([]Info, []finding.Finding, error) {
 	return ReadAll(context.Background(), dir, Options{HashLimit: HashLimit})
 }
@@ -65,7 +68,54 @@ func ReadAll(ctx context.Context, dir string, options Options) ([]Info, []findin
 		infos = append(infos, info)
 	}
 	sort.SliceStable(infos, func(i, j int) bool { return newer(infos[i], infos[j]) })
-	return infos, found, nil
+	warnOfLacking(infos, found)
+	return infos, append(found, repeated(infos)...), nil
+}
+
+// warnOfLacking raises the note about a missing marker where the folder's writer makes markers.
+func warnOfLacking(infos []Info, found []finding.Finding) {
+	if !slices.ContainsFunc(infos, func(i Info) bool { return i.Marker != nil }) {
+		return
+	}
+	placed := map[string]bool{}
+	for _, i := range infos {
+		placed[i.Path] = i.Epoch != nil || i.Step != nil
+	}
+	for i := range found {
+		if found[i].Code == "checkpoint_no_marker" && placed[found[i].Where.Path] {
+			found[i].Severity = finding.Warning
+			found[i].What += ", and others of the folder have one"
+			found[i].Remedy = "do not resume from it: its writer was stopped, or it was put there by something else"
+		}
+	}
+}
+
+// repeated finds a checkpoint whose bytes are those of an earlier one although it is said to be of another place in the
+// training: a copy, or weights that do not change. Two names for one place, such as best and last, are honest.
+func repeated(infos []Info) []finding.Finding {
+	var found []finding.Finding
+	earlier := map[string]Info{}
+	for _, i := range slices.Backward(infos) { // the oldest first
+		first, seen := earlier[i.SHA256]
+		if !seen {
+			earlier[i.SHA256] = i
+			continue
+		}
+		if i.SHA256 == "" || i.Bytes == 0 || !elsewhere(first, i) {
+			continue
+		}
+		found = append(found, finding.Finding{
+			Code: "checkpoint_repeated", Severity: finding.Warning, Where: &finding.Where{Path: i.Path},
+			What:     "it has the very bytes of " + filepath.Base(first.Path),
+			Expected: "weights that differ from one epoch to the next", Remedy: "one of the two is a copy, or nothing was trained between them: see what writes it",
+		})
+	}
+	return found
+}
+
+// elsewhere says whether two files claim to be of different epochs or steps.
+func elsewhere(a, b Info) bool {
+	return a.Epoch != nil && b.Epoch != nil && *a.Epoch != *b.Epoch || a.Step != nil && b.Step != nil && *a.Step != *b.Step
 }
 
 // candidates are the files that may be checkpoints, the last by name first, and the markers that stand alone.

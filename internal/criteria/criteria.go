@@ -2,7 +2,7 @@
 // small on purpose: a sentence that is not certainly one comparison is refused, with what would be understood, instead
 // of being read as something its author did not say.
 //
-//	criterion = [the] metric [is|of|must be|…] operator number [% | unit] [.]
+//	criterion = [the] metric [is|of|must be|…] operator number [% | unit] ["±" number [% | unit]] [.]
 //	metric    = [split ("/" | " " | " set ")] name [on [the] split [set]]
 //	operator  = >= > <= < == and their other spellings and words ("at least", "below")
 package criteria
@@ -17,7 +17,7 @@ import (
 
 // Criterion is one comparison. Split and Name are as written (val_loss stays one word: the caller's metrics.ParseKey
 // settles names); Split is set where it was a word of its own. Value is in Unit; of a percentage it is the fraction
-// (90 % is 0.9, Percent true, Unit "").
+// (90 % is 0.9, Percent true, Unit ""). Tolerance, of == alone, is how far off a value may be, on the scale of Value.
 type Criterion struct {
 	Text    string  `json:"text"` // as given
 	Key     string  `json:"key"`  // [split/]name
@@ -27,17 +27,24 @@ type Criterion struct {
 	Value   float64 `json:"value"`
 	Unit    string  `json:"unit,omitempty"`
 	Percent bool    `json:"percent,omitempty"`
+
+	Tolerance float64 `json:"tolerance,omitempty"`
 }
 
 // String writes the criterion in the one form that every reader understands.
 func (c Criterion) String() string {
+	scale, unit := 1.0, ""
 	switch {
 	case c.Percent:
-		return fmt.Sprintf("%s %s %s%%", c.Key, c.Op, shortest(c.Value*100))
+		scale, unit = 100, "%"
 	case c.Unit != "":
-		return fmt.Sprintf("%s %s %s %s", c.Key, c.Op, shortest(c.Value), c.Unit)
+		unit = " " + c.Unit
 	}
-	return fmt.Sprintf("%s %s %s", c.Key, c.Op, shortest(c.Value))
+	text := fmt.Sprintf("%s %s %s%s", c.Key, c.Op, shortest(c.Value*scale), unit)
+	if c.Tolerance > 0 {
+		text += fmt.Sprintf(" ± %s%s", shortest(c.Tolerance*scale), unit)
+	}
+	return text
 }
 
 // shortest prints without the last bits that a multiplication by 100 leaves.
@@ -77,11 +84,11 @@ func Judge(c Criterion, value float64, unit string) (met bool, f *finding.Findin
 			Remedy: `log it with "unit"`,
 		}
 	}
-	return compare(c.Op, value, c.Value), f
+	return compare(c.Op, value, c.Value, c.Tolerance), f
 }
 
-func compare(op string, value, bound float64) bool {
-	equal := math.Abs(value-bound) <= tolerance*math.Max(math.Abs(value), math.Abs(bound))
+func compare(op string, value, bound, allowed float64) bool {
+	equal := math.Abs(value-bound) <= allowed+tolerance*math.Max(math.Abs(value), math.Abs(bound))
 	switch op {
 	case ">=":
 		return value > bound || equal

@@ -35,6 +35,12 @@ func TestParse(t *testing.T) {
 		"bias == 0":                                {Key: "bias", Name: "bias", Op: "==", Value: 0},
 		"log_likelihood > -3.5e2":                  {Key: "log_likelihood", Name: "log_likelihood", Op: ">", Value: -350},
 		"val/acc@1 = 0.75":                         {Key: "val/acc@1", Split: "val", Name: "acc@1", Op: "==", Value: 0.75},
+		"val/acc == 0.75 ± 0.02":                   {Key: "val/acc", Split: "val", Name: "acc", Op: "==", Value: 0.75, Tolerance: 0.02},
+		"accuracy equals 90% +/- 1%":               {Key: "accuracy", Name: "accuracy", Op: "==", Value: 0.9, Percent: true, Tolerance: 0.01},
+		"accuracy = 90% ± 1":                       {Key: "accuracy", Name: "accuracy", Op: "==", Value: 0.9, Percent: true, Tolerance: 0.01},
+		"bias == 0 ± 0.1 K":                        {Key: "bias", Name: "bias", Op: "==", Value: 0, Unit: "K", Tolerance: 0.1},
+		"energy == -13.5 eV plus or minus 0.25 eV": {Key: "energy", Name: "energy", Op: "==", Value: -13.5, Unit: "eV", Tolerance: 0.25},
+		"mass == 200 kg ± 5%":                      {Key: "mass", Name: "mass", Op: "==", Value: 200, Unit: "kg", Tolerance: 10},
 		" top5  not less than\t0.99 ":              {Key: "top5", Name: "top5", Op: ">=", Value: 0.99},
 	} {
 		want.Text = text
@@ -47,7 +53,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %s", text, diff)
 		}
 		again, err := Parse(got.String())
-		if err != nil || again.Op != got.Op || again.Value != got.Value || again.Unit != got.Unit || again.Percent != got.Percent {
+		if err != nil || again.Op != got.Op || again.Value != got.Value || again.Unit != got.Unit || again.Percent != got.Percent || again.Tolerance != got.Tolerance {
 			t.Errorf("%q is written as %q, which reads as %+v (%v)", text, got.String(), again, err)
 		}
 	}
@@ -61,7 +67,7 @@ func TestUnparsable(t *testing.T) {
 		"0.9 <= accuracy", "accuracy != 0.9", "accuracy!=0.9", "accuracy -> 0.9", "accuracy->0.9", "accuracy >= 0,9", "steps >= 1,000", "accuracy >= ninety percent",
 		"loss < 0.35 within 20 epochs", "accuracy >= 0.9 overall", "accuracy >= 0.9 on val", "accuracy at least as good as the baseline",
 		"accuracy > baseline", "accuracy >= 0x1f", "steps >= 1_000", "steps >= 5e", "loss < 1e999", "at least 3 checkpoints", "it is at least 0.9", "test >= 0.9",
-		"final loss < 0.3", "accuracy > > 0.9", "accuracy improves by at least 5%", "loss is lower than before", "rmse <= 0.5 \x00", "rmse \xff<= 0.5",
+		"final loss < 0.3", "accuracy > > 0.9", "accuracy improves by at least 5%", "loss is lower than before", "accuracy >= 0.9 ± 0.1", "bias == 0 ± ", "bias == 0 ± -1", "bias == 0 K ± 1 m", "bias == ± 1", "bias == 0 ± 1 ± 2", "rmse <= 0.5 \x00", "rmse \xff<= 0.5",
 	} {
 		c, err := Parse(text)
 		var refused *finding.Refused
@@ -110,6 +116,8 @@ func TestJudge(t *testing.T) {
 		{"accuracy >= 90%", 0.95, "K", false, "criterion_unit_mismatch"},
 		{"acceleration_rmse <= 5", 0.3, "", true, ""},
 		{"accuracy >= 0.9", 0, "", false, ""},
+		{"bias == 0 ± 0.1 K", 0.1, "K", true, ""}, {"bias == 0 ± 0.1 K", -0.1, "K", true, ""}, {"bias == 0 ± 0.1 K", 0.101, "K", false, ""},
+		{"bias == 0 ± 0.1 K", 0.05, "m", false, "criterion_unit_mismatch"}, {"accuracy == 90% ± 1%", 91, "%", true, ""}, {"accuracy == 90% ± 1%", 0.889, "", false, ""},
 	} {
 		criterion, err := Parse(c.text)
 		if err != nil {
@@ -140,7 +148,7 @@ func TestMismatchSaysBothSides(t *testing.T) {
 // Whatever is read is finite, has a name and an operator, and is read the same again from its own form.
 func FuzzParseCriterion(f *testing.F) {
 	for _, seed := range []string{
-		"accuracy >= 0.9", "val/rmse <= 0.5 K", "test set accuracy should be above .8", "rmse＜＝０．５。", "R² > 50 %", "İ at least 1", "mae on test < 3 W/m^2",
+		"accuracy >= 0.9", "val/rmse <= 0.5 K", "test set accuracy should be above .8", "rmse＜＝０．５。", "R² > 50 %", "İ at least 1", "bias == 0 ± 0.1 K", "acc = 9e1% +- 1e1", "mae on test < 3 W/m^2",
 	} {
 		f.Add(seed)
 	}
@@ -157,7 +165,7 @@ func FuzzParseCriterion(f *testing.F) {
 			t.Errorf("%q: %+v", text, c)
 		}
 		again, err := Parse(c.String())
-		if err != nil || again.Key != c.Key || again.Op != c.Op || math.Abs(again.Value-c.Value) > 1e-9*math.Abs(c.Value) || again.Unit != c.Unit {
+		if err != nil || again.Key != c.Key || again.Op != c.Op || math.Abs(again.Value-c.Value) > 1e-9*math.Abs(c.Value) || again.Unit != c.Unit || math.Abs(again.Tolerance-c.Tolerance) > 1e-9*c.Tolerance {
 			t.Errorf("%q is written as %q, which reads as %+v (%v)", text, c.String(), again, err)
 		}
 		Judge(c, c.Value, c.Unit)

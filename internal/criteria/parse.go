@@ -14,7 +14,7 @@ import (
 const maxText = 300
 
 // understood is what a refusal shows.
-const understood = `one comparison of a metric with a number: "accuracy >= 0.9", "val/rmse <= 0.5 K", "test accuracy of at least 90%", "val_loss < 0.35"`
+const understood = `one comparison of a metric with a number: "accuracy >= 0.9", "val/rmse <= 0.5 K", "test accuracy of at least 90%", "bias == 0 ± 0.1 K"`
 
 // operators are tried in this order, so that a longer spelling wins over one that it contains. Words stand between
 // spaces. The negations are whole entries: a stray "not" makes a sentence unparsable.
@@ -153,35 +153,91 @@ func cutSplit(left string) (split, rest string, ok bool) {
 	return strings.ToLower(left[:i]), rest, rest != ""
 }
 
-// number reads the bound and its unit; it returns why it could not.
+// number reads the bound, its unit and, of an equality, its tolerance; it returns why it could not.
 func (c *Criterion) number(right string) string {
-	right = strings.TrimSpace(right)
-	digits := numberStart.FindString(right)
-	if digits == "" {
-		return "no number follows the comparison"
+	right, off, has := cutTolerance(right)
+	bound, why := quantity(right)
+	if why != "" {
+		return why
 	}
-	rest := strings.TrimSpace(right[len(digits):])
+	c.Value, c.Unit, c.Percent = bound.value, bound.unit, bound.percent
+	if !has {
+		return ""
+	}
+	if c.Op != "==" {
+		return "a tolerance goes with ==, not with " + c.Op
+	}
+	return c.tolerance(off)
+}
+
+// tolerance reads how far off a value may be: in the bound's unit, or in percent of a bound that is no percentage itself.
+func (c *Criterion) tolerance(text string) string {
+	t, why := quantity(text)
+	switch {
+	case why != "":
+		return "the tolerance: " + why
+	case t.value < 0:
+		return "the tolerance is negative"
+	case t.percent && !c.Percent:
+		c.Tolerance = t.value * math.Abs(c.Value)
+		return ""
+	case c.Percent && t.unit == "" && !t.percent: // 90% ± 1
+		t.value /= 100
+	case t.unit != "" && c.Unit == "" && !c.Percent: // 0.5 ± 0.1 K
+		c.Unit = t.unit
+	case t.unit != "" && canonicalUnit(t.unit) != canonicalUnit(c.Unit):
+		return "the tolerance has another unit than the number"
+	}
+	c.Tolerance = t.value
+	return ""
+}
+
+// cutTolerance splits at the sign that stands between a number and its tolerance.
+func cutTolerance(right string) (bound, tolerance string, has bool) {
+	for _, sign := range []string{"±", "+/-", "+-", " plus or minus "} {
+		if bound, tolerance, has = strings.Cut(right, sign); has {
+			return bound, tolerance, true
+		}
+	}
+	return right, "", false
+}
+
+// measured is a number with its unit; of a percentage the value is the fraction.
+type measured struct {
+	value   float64
+	unit    string
+	percent bool
+}
+
+// quantity reads a number and its unit; it returns why it could not.
+func quantity(text string) (m measured, why string) {
+	text = strings.TrimSpace(text)
+	digits := numberStart.FindString(text)
+	if digits == "" {
+		return m, "no number follows the comparison"
+	}
+	rest := strings.TrimSpace(text[len(digits):])
 	exact := digits
 	switch {
 	case rest == "":
 	case percentSign.MatchString(rest):
-		c.Percent = true
+		m.percent = true
 		exact = percentText(digits) // dividing would leave 0.57000000000000006 for 57 %
 	case strings.HasPrefix(rest, ",") || strings.HasPrefix(rest, "."):
-		return "the number is not plain (write 1000 for 1,000 and 0.9 for 0,9)"
-	case brokenTail.MatchString(right[len(digits):]):
-		return strconv.Quote(right) + " is not a number"
+		return m, "the number is not plain (write 1000 for 1,000 and 0.9 for 0,9)"
+	case brokenTail.MatchString(text[len(digits):]):
+		return m, strconv.Quote(text) + " is not a number"
 	case !isUnit(rest):
-		return strconv.Quote(rest) + " after the number is not a unit"
+		return m, strconv.Quote(rest) + " after the number is not a unit"
 	default:
-		c.Unit = rest
+		m.unit = rest
 	}
 	value, err := strconv.ParseFloat(exact, 64)
 	if err != nil || math.IsInf(value, 0) {
-		return strconv.Quote(digits) + " is out of range"
+		return m, strconv.Quote(digits) + " is out of range"
 	}
-	c.Value = value
-	return ""
+	m.value = value
+	return m, ""
 }
 
 // percentText moves the exponent by two, in text.

@@ -348,7 +348,7 @@ func refusePlanted(dir rundir.Dir, skill *Skill, handoff contract.StepHandoff) e
 		return err
 	}
 	refused := finding.Refuse()
-	stateFolders := []string{"phases", "jobs", "answers", "split", "sources"}
+	stateFolders := []string{"phases", "jobs", "answers", "split", "sources", "smoke", attemptsFolder}
 	for _, name := range append(append([]string{}, skill.Canonical...), stateFolders...) {
 		path := filepath.Join(dir.Path, name)
 		info, err := os.Lstat(path)

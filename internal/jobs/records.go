@@ -31,6 +31,9 @@ func Terminal(state string) bool {
 	return false
 }
 
+// Over says that nothing more will come of a job in this state by waiting: it has ended, or how it ended is unknown.
+func Over(state string) bool { return Terminal(state) || state == StateUnknown }
+
 // The reasons of an exit record.
 const (
 	ReasonExited    = "exited"

@@ -167,3 +167,11 @@ func clip(text string) string {
 	}
 	return text
 }
+
+// Plain is the value as JSON can hold it: a number, or the text "nan", "inf" or "-inf".
+func (p Point) Plain() any {
+	if p.NonFinite != "" {
+		return strings.ToLower(p.NonFinite)
+	}
+	return p.Value
+}

@@ -78,7 +78,7 @@ func Load(fsys fs.FS, dir string) (*Skill, []finding.Finding, error) {
 		return nil, nil, finding.Refuse(finding.Finding{Code: "skill_frontmatter_malformed", Severity: finding.Error, What: fmt.Sprintf("the frontmatter of %s can't be read: %s", file, fault.what),
 			Where: &finding.Where{Path: file, Line: fault.line}, Expected: "YAML between two lines of three dashes at the top of the file", Remedy: fault.remedy})
 	}
-	s := &Skill{Dir: dir, Frontmatter: frontmatter, FS: sub, Name: textOf(frontmatter["name"]), Description: textOf(frontmatter["description"]), Type: typeOf(frontmatter)}
+	s := &Skill{Dir: dir, Frontmatter: frontmatter, FS: sub, Name: digitsOf(frontmatter["name"]), Description: digitsOf(frontmatter["description"]), Type: typeOf(frontmatter)}
 	if !usableName(s.Name) {
 		return nil, nil, finding.Refuse(s.nameFinding(file))
 	}
@@ -93,6 +93,23 @@ func Load(fsys fs.FS, dir string) (*Skill, []finding.Finding, error) {
 func textOf(value any) string {
 	text, _ := value.(string)
 	return strings.TrimSpace(text)
+}
+
+// digitsOf is textOf, and reads a number, a date or a truth value as clients do: as it would be written.
+func digitsOf(value any) string {
+	if value != nil && scalar(value) {
+		return strings.TrimSpace(fmt.Sprint(value))
+	}
+	return ""
+}
+
+// scalar reports whether a value is neither a list nor a mapping.
+func scalar(value any) bool {
+	switch value.(type) {
+	case []any, map[string]any:
+		return false
+	}
+	return true
 }
 
 func typeOf(frontmatter map[string]any) string {

@@ -42,8 +42,9 @@ func (s *Skill) Validate() []finding.Finding {
 	if folder := path.Base(s.Dir); folder != s.Name && s.Dir != "." {
 		report("skill_name_mismatch", finding.Error, "name", fmt.Sprintf("the skill is named %q but lies in the folder %q", s.Name, folder), "a name equal to its folder's", "rename one of them")
 	}
-	switch n := utf8.RuneCountInString(s.Description); {
-	case n == 0:
+	description, _ := s.Frontmatter["description"].(string) // as it stands: white space at its end counts too
+	switch n := utf8.RuneCountInString(description); {
+	case s.Description == "":
 		report("skill_description_missing", finding.Error, "description", "the skill has no description, so no agent can choose it", "what the skill does and when to use it, in 1 to 1024 characters", "add a description")
 	case n > maxDescription:
 		report("skill_description_too_long", finding.Error, "description", fmt.Sprintf("the description has %d characters", n), "at most 1024", "shorten it; details belong below the frontmatter")
@@ -52,15 +53,20 @@ func (s *Skill) Validate() []finding.Finding {
 		report("skill_compatibility_too_long", finding.Error, "compatibility", fmt.Sprintf("compatibility has %d characters", n), "at most 500", "shorten it")
 	}
 	for _, field := range []string{"name", "description", "license", "compatibility", "allowed-tools"} {
-		if value, given := s.Frontmatter[field]; given && value != nil {
-			if _, text := value.(string); !text {
-				report("skill_field_malformed", finding.Error, field, fmt.Sprintf("%s is not a text", field), "a text", "write it as one line of text")
-			}
+		value, given := s.Frontmatter[field]
+		if _, text := value.(string); !given || text || value == nil && field != "compatibility" {
+			continue
 		}
+		// Clients read a number as its digits, and know lists of tools.
+		severity := finding.Warning
+		if field == "compatibility" || field != "license" && field != "allowed-tools" && !scalar(value) {
+			severity = finding.Error
+		}
+		report("skill_field_malformed", severity, field, fmt.Sprintf("%s is not a text", field), "a text", "write it as one line of text")
 	}
 	if value, given := s.Frontmatter["metadata"]; given && value != nil {
 		if _, mapping := value.(map[string]any); !mapping {
-			report("skill_field_malformed", finding.Error, "metadata", "metadata is not a mapping", "keys with texts", "write it as key: value lines")
+			report("skill_field_malformed", finding.Warning, "metadata", "metadata is not a mapping", "keys with texts", "write it as key: value lines")
 		}
 	}
 	var unknown []string

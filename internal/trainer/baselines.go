@@ -3,6 +3,7 @@ package trainer
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -61,7 +62,7 @@ func softened(findings []finding.Finding) []finding.Finding {
 }
 
 // baselineSpec describes the split for the trivial models. What is predicted decides their kind: a class where the target is
-// text or the task says so, else a number.
+// text or the task says so, else a number; one that has a time is forecast, unless the task says that it is not.
 func (w *validationWork) baselineSpec(split string, names []string) (baseline.Spec, bool) {
 	spec := baseline.Spec{Target: w.manifest.Schema.Target.Name, Features: w.manifest.Schema.Features, Metrics: names, Kind: baseline.Regression}
 	if id := w.manifest.Schema.ID; !strings.HasPrefix(id, "row-") {
@@ -70,6 +71,9 @@ func (w *validationWork) baselineSpec(split string, names []string) (baseline.Sp
 	target := w.manifest.Schema.Target.Type
 	if (target != "number" && target != "integer") || w.step.Run.Handoff.Inputs.Model.TaskType == "classification" {
 		spec.Kind = baseline.Classification
+	}
+	if at := w.manifest.Schema.Time; at != "" && spec.Kind == baseline.Regression && w.step.Run.Handoff.Inputs.Model.TaskType != "regression" {
+		spec.Kind, spec.Time, spec.Group, spec.Horizon = baseline.Forecast, at, w.manifest.Schema.Group, w.horizon()
 	}
 	for _, f := range w.manifest.Files {
 		switch f.Part {
@@ -80,6 +84,15 @@ func (w *validationWork) baselineSpec(split string, names []string) (baseline.Sp
 		}
 	}
 	return spec, spec.Train != "" && spec.Test != "" && spec.Target != ""
+}
+
+// horizon is how many steps ahead a forecast looks: as the handoff's forecast_horizon says, else one.
+func (w *validationWork) horizon() int {
+	n, ok := asFloat(w.manifest.DomainMetadata["forecast_horizon"])
+	if !ok || n < 1 || n != math.Trunc(n) || n > 1e6 {
+		return 1
+	}
+	return int(n)
 }
 
 // attachBaselines puts the best trivial model beside each recomputed number of the split.
@@ -100,11 +113,23 @@ func (w *validationWork) attachBaselines(split string) {
 			continue
 		}
 		c.Baseline = map[string]any{"name": best.Name, "value": best.Value}
-		if !baseline.Better(c.Metric, c.Value, best.Value) {
-			w.out.Findings = append(w.out.Findings, finding.Finding{Code: "baseline_not_beaten", Severity: finding.Warning,
-				What:  fmt.Sprintf("%s/%s is %.6g; the trivial model %q reaches %.6g on the same part", split, c.Metric, c.Value, best.Name, best.Value),
-				Where: &finding.Where{Path: w.step.Run.File(contract.FileValidationReport)}, Expected: "a model that beats what needs no training", Remedy: "report it; train longer or otherwise, or use the trivial model"})
-		}
+		w.againstBaseline(c, *best)
+	}
+}
+
+// againstBaseline says plainly when the model does not beat a trivial one: in the summary and the report, and where it is worse
+// as a finding. An equal score speaks against the effort, not against the run.
+func (w *validationWork) againstBaseline(c *evidence.Claim, best baseline.Result) {
+	metric := c.Split + "/" + c.Metric
+	switch {
+	case baseline.Better(c.Metric, c.Value, best.Value):
+	case math.Abs(c.Value-best.Value) <= 1e-9*math.Abs(best.Value):
+		w.notBetter = append(w.notBetter, fmt.Sprintf("%s is no better than that of the trivial model %q (both %.6g)", metric, best.Name, c.Value))
+	default:
+		w.notBetter = append(w.notBetter, fmt.Sprintf("%s is worse than that of the trivial model %q (%.6g against %.6g)", metric, best.Name, c.Value, best.Value))
+		w.found(finding.Finding{Code: "baseline_not_beaten", Severity: finding.Warning,
+			What:  fmt.Sprintf("%s is %.6g; the trivial model %q reaches %.6g on the same part", metric, c.Value, best.Name, best.Value),
+			Where: &finding.Where{Path: w.step.Run.File(contract.FileValidationReport)}, Expected: "a model that beats what needs no training", Remedy: "report it; train longer or otherwise, or use the trivial model"})
 	}
 }
 
@@ -118,6 +143,9 @@ func (w *validationWork) renderBaselines(m *markdown) {
 	var rows [][]string
 	for _, b := range w.baselines {
 		rows = append(rows, []string{b.Name, b.split + "/" + b.Metric, fmt.Sprintf("%.6g", b.Value), fmt.Sprint(b.N), b.Why})
+	}
+	for _, said := range w.notBetter {
+		m.line("**The model's %s.**\n", said)
 	}
 	m.table("", []string{"baseline", "metric", "value", "n", "how"}, rows)
 }

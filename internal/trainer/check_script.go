@@ -3,7 +3,6 @@ package trainer
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,43 +13,8 @@ import (
 	"github.com/trainwright/trainwright/internal/finding"
 )
 
-// Limits of the two checks of phase 4. Asking for --help imports the script's frameworks, which can take long.
-const (
-	compileLimit = 20 * time.Second
-	helpLimit    = 60 * time.Second
-)
-
-// compileProbe compiles a file without running it and without leaving a .pyc behind, and reports as JSON.
-const compileProbe = `import json, sys
-path = sys.argv[1]
-try:
-    with open(path, "rb") as f:
-        compile(f.read(), path, "exec")
-    print(json.dumps({"ok": True}))
-except (SyntaxError, ValueError) as e:
-    print(json.dumps({"ok": False, "what": str(e), "line": getattr(e, "lineno", None) or 0}))
-`
-
-// compileScript compiles the script with the interpreter that will run it. nil means that it does.
-func compileScript(ctx context.Context, python, script string) *finding.Finding {
-	ctx, cancel := context.WithTimeout(ctx, compileLimit)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, python, "-I", "-c", compileProbe, script).Output()
-	var said struct {
-		OK   bool   `json:"ok"`
-		What string `json:"what"`
-		Line int    `json:"line"`
-	}
-	if err != nil || json.Unmarshal(out, &said) != nil {
-		return &finding.Finding{Code: "compile_unchecked", Severity: finding.Error, What: fmt.Sprintf("%s could not compile the script: %v", python, err),
-			Where: &finding.Where{Path: script}, Expected: "an interpreter that works", Remedy: "name one in environment_requirements.python"}
-	}
-	if said.OK {
-		return nil
-	}
-	return &finding.Finding{Code: "does_not_compile", Severity: finding.Error, What: said.What, Where: &finding.Where{Path: script, Line: said.Line},
-		Expected: "a script that compiles", Remedy: "correct the line, then call phase_4_codegen again"}
-}
+// helpLimit bounds the question for --help, which imports the script's frameworks and can take long.
+const helpLimit = 60 * time.Second
 
 // helpFlag finds the options that a --help text names.
 var helpFlag = regexp.MustCompile(`(?:^|[\s,\[|(])(--?[A-Za-z][\w-]*)`)

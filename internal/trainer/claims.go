@@ -28,6 +28,33 @@ type bestEpoch struct {
 	From  string
 }
 
+// String names the place in the training.
+func (b bestEpoch) String() string {
+	var parts []string
+	if b.Epoch != nil {
+		parts = append(parts, fmt.Sprintf("epoch %g", *b.Epoch))
+	}
+	if b.Step != nil {
+		parts = append(parts, fmt.Sprintf("step %d", *b.Step))
+	}
+	return strings.Join(parts, " ")
+}
+
+// summaryFile is what the script says of the training as a whole (formats.md). from is the output that it was read from.
+type summaryFile struct {
+	Status string   `json:"status"`
+	Error  any      `json:"error"`
+	Epochs *float64 `json:"epochs"`
+	Steps  *float64 `json:"steps"`
+	Best   struct {
+		Metric string   `json:"metric"`
+		Value  *float64 `json:"value"`
+		Epoch  *float64 `json:"epoch"`
+		Step   *int64   `json:"step"`
+	} `json:"best"`
+	from string
+}
+
 // findBest reads which checkpoint the script took for the best.
 func (w *validationWork) findBest() {
 	name := w.outputNamed("summary.json")
@@ -38,20 +65,16 @@ func (w *validationWork) findBest() {
 	if err != nil {
 		return
 	}
-	var summary struct {
-		Status string `json:"status"`
-		Error  any    `json:"error"`
-		Best   struct {
-			Epoch *float64 `json:"epoch"`
-			Step  *int64   `json:"step"`
-		} `json:"best"`
-	}
+	var summary summaryFile
 	if err := json.Unmarshal(data, &summary); err != nil {
 		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "summary_malformed", Severity: finding.Warning, What: fmt.Sprintf("%s: %v", name, err), Where: &finding.Where{Path: w.abs(name)},
 			Expected: `{"status": "completed", "best": {"epoch": 3}}`, Remedy: "without it the last values of the log are reported"})
 		return
 	}
-	if summary.Status != "" && summary.Status != "completed" {
+	summary.from = name
+	w.summary = summary
+	saysZero := w.exit == nil || w.exit.Code != nil && *w.exit.Code == 0
+	if summary.Status != "" && summary.Status != "completed" && saysZero {
 		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "summary_contradicts", Severity: finding.Error,
 			What:  fmt.Sprintf("the job ended with exit status 0, but its summary.json says status %q%s", summary.Status, suffix(": ", text(summary.Error))),
 			Where: &finding.Where{Path: w.abs(name)}, Expected: "status completed", Remedy: "find out in the log how the training ended"})
@@ -65,12 +88,12 @@ func (w *validationWork) findBest() {
 // What a resumed job found in the log already is not its own.
 func (w *validationWork) logged(key metrics.Key) (metrics.Point, string, bool) {
 	if w.best.From != "" {
-		if p, ok := w.log.At(key, w.best.Step, w.best.Epoch); ok && p.Start >= w.oldBytes {
+		if p, ok := w.log.At(key, w.best.Step, w.best.Epoch); ok && w.own(p) {
 			return p, "at the best checkpoint", true
 		}
 	}
 	p, ok := w.log.Last(key)
-	return p, "last", ok && p.Start >= w.oldBytes
+	return p, "last", ok && w.own(p)
 }
 
 // recompute makes the claims: one for each logged series, and one for each metric that predictions allow to compute anew.
@@ -108,8 +131,14 @@ func (w *validationWork) listLoggedOnly() {
 	}
 }
 
+// externalNote marks a number of a run that was started elsewhere: what it was computed from is not known to be of that run.
+const externalNote = "external: started elsewhere"
+
 func (w *validationWork) claim(c evidence.Claim) {
 	c.ID = fmt.Sprintf("c%d", len(w.claims)+1)
+	if w.external {
+		c.Note = strings.TrimPrefix(c.Note+"; "+externalNote, "; ")
+	}
 	w.claims = append(w.claims, c)
 }
 
@@ -326,6 +355,8 @@ func (w *validationWork) verdict() {
 		out.Gate.Passed = false
 		out.Status, out.Step, out.Category = contract.StateFailed, contract.StatusFailed, jobs.CategoryScientific
 		out.Blockers = append(out.Blockers, "the evidence of the run does not hold")
+	case w.jobFailed:
+		out.Step = contract.StatusFailed // the engine tells the cause, which is phase 5's
 	case len(w.criteria) == 0:
 		out.Step = contract.StatusPartial
 		out.Needs = append(out.Needs, engine.Need{Field: "completion_criteria", Why: "no criterion says when the training is good enough", WhereToLook: []string{"ask the user"}, Candidates: []string{}})
@@ -345,7 +376,7 @@ func (w *validationWork) verdict() {
 		out.Findings = append(out.Findings, finding.Finding{Code: "criterion_logged_only", Severity: finding.Warning, What: fmt.Sprintf("%d criteria are met only by what the script logged", loggedOnly),
 			Expected: "predictions by sample id to compute the metric anew", Remedy: "let the script leave outputs/predictions-<split>.jsonl"})
 	}
-	out.Summary = fmt.Sprintf("%d of %d criteria met", met, len(w.criteria))
+	out.Summary = fmt.Sprintf("%d of %d criteria met%s%s", met, len(w.criteria), suffix("; ", strings.Join(w.notBetter, "; ")), map[bool]string{true: "; the evidence is external"}[w.external])
 	if out.Status == contract.StateFailed {
 		out.Summary = "the evidence of the run does not hold"
 	}

@@ -182,7 +182,7 @@ func TestFailedJobAndAnotherLaunch(t *testing.T) {
 	f := newFixture(t)
 	attempt := 1
 	f.handoff.Inputs.Attempt = attempt
-	f.edit("train.py", "    config = load_config(argv)\n    try:", "    config = load_config(argv)\n    if not os.path.exists(os.path.join(os.path.dirname(config.output_dir), 'repaired')):\n        raise RuntimeError('the disk is upside down')\n    try:")
+	f.edit("train.py", "    config = load_config(argv)\n    try:", "    config = load_config(argv)\n    if config.epochs > 1 and not os.path.exists(os.path.join(os.path.dirname(config.output_dir), 'repaired')):\n        raise RuntimeError('the disk is upside down')\n    try:")
 	answer := f.walk()
 	wantStatus(t, answer, contract.StatusFailed)
 	if c := answer.ExecutionResult.FailureCategory; c == nil || *c != jobs.CategoryCode {

@@ -13,11 +13,14 @@ import (
 	"github.com/trainwright/trainwright/internal/metrics"
 )
 
+// firstPause is how long after its start a job is looked at first.
+const firstPause = 40 * time.Millisecond
+
 // wait follows the job to its end or to the end of the call's patience, telling the caller of every new metric.
 func (w *launchWork) wait(ctx context.Context, job *jobs.Entry) error {
 	deadline := time.Now().Add(w.step.Wait)
 	follower := metrics.NewFollower(filepath.Join(w.step.Run.CodeSaveDir, "outputs", "metrics.jsonl"))
-	pause := 40 * time.Millisecond
+	pause := firstPause
 	for {
 		status, err := w.p.t.Runtime.Status(ctx, []string{job.Folder})
 		if err != nil {
@@ -25,8 +28,16 @@ func (w *launchWork) wait(ctx context.Context, job *jobs.Entry) error {
 		}
 		w.tell(follower)
 		state := status[0].State
-		if over(state) {
-			return w.finish(job, status[0])
+		if jobs.Over(state) {
+			next, err := w.retry(ctx, job, status[0])
+			if err != nil {
+				return err
+			}
+			if next == nil {
+				return w.finish(job, status[0])
+			}
+			job, pause = next, firstPause
+			continue
 		}
 		if !time.Now().Before(deadline) {
 			w.out.Job = &engine.JobHandle{JobID: job.JobID, State: state}

@@ -52,6 +52,11 @@ func (w *launchWork) launch(ctx context.Context) (*jobs.Entry, error) {
 	if ok, err := w.noneUnderWay(ctx); err != nil || !ok {
 		return nil, err
 	}
+	release, ok, err := w.authorised(ctx)
+	if err != nil || !ok {
+		return nil, err
+	}
+	defer release()
 	if ok, err := w.preflight(ctx); err != nil || !ok {
 		return nil, err
 	}
@@ -71,7 +76,7 @@ func (w *launchWork) again(ctx context.Context, job *jobs.Entry) (bool, error) {
 		return false, nil
 	}
 	status, err := w.p.t.Runtime.Status(ctx, []string{job.Folder})
-	if err != nil || !over(status[0].State) {
+	if err != nil || !jobs.Over(status[0].State) {
 		return false, err
 	}
 	if status[0].State != jobs.StateSucceeded {
@@ -82,7 +87,7 @@ func (w *launchWork) again(ctx context.Context, job *jobs.Entry) (bool, error) {
 		return false, err
 	}
 	for _, o := range outputs {
-		if !intact(filepath.Join(w.step.Run.CodeSaveDir, filepath.FromSlash(o.Path)), o) {
+		if !o.Intact(filepath.Join(w.step.Run.CodeSaveDir, filepath.FromSlash(o.Path))) {
 			return true, nil
 		}
 	}
@@ -107,7 +112,7 @@ func (w *launchWork) noneUnderWay(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if over(status[0].State) {
+		if jobs.Over(status[0].State) {
 			if entry.RunID == run.ID {
 				if _, _, err := collect(run, w.made, entry.Folder); err != nil {
 					return false, err
@@ -130,11 +135,14 @@ func (w *launchWork) noneUnderWay(ctx context.Context) (bool, error) {
 func (w *launchWork) preflight(ctx context.Context) (bool, error) {
 	w.step.Say(w.p.Name(), "preflight")
 	run := w.step.Run
-	spec := local.PreflightSpec{Python: w.made.Command[0], WorkDir: run.CodeSaveDir, Entrypoint: w.made.Entrypoint, Imports: w.made.Imports, OutputDir: run.CodeSaveDir, Resources: w.launchInput().Resources}
+	spec := local.PreflightSpec{Python: w.made.Command[0], WorkDir: run.CodeSaveDir, Entrypoint: w.made.Entrypoint, Imports: w.made.Imports, OutputDir: run.CodeSaveDir, Packages: run.Handoff.Inputs.Runtime.PackageRequirements, Resources: w.launchInput().Resources}
 	for _, a := range w.made.Arguments {
 		if strings.HasPrefix(a.Field, "data.") && strings.HasSuffix(a.Field, "source") {
 			spec.Inputs = append(spec.Inputs, text(a.Value))
 		}
+	}
+	if err := w.estimate(&spec); err != nil {
+		return false, err
 	}
 	report, found, err := w.p.t.Runtime.Preflight(ctx, spec)
 	if err != nil {
@@ -175,7 +183,7 @@ func (w *launchWork) create(ctx context.Context) (*jobs.Entry, error) {
 	if err := rundir.WriteJSON(filepath.Join(folder, inventoryFile), before); err != nil {
 		return nil, err
 	}
-	launch := w.launchInput()
+	given := w.launchInput()
 	if w.given.Launch != nil {
 		// Kept before the job starts: the next call, which may come from another server, must ask for the same launch.
 		if err := rundir.WriteJSON(run.File(answersFile(w.p.Name())), w.given); err != nil {
@@ -185,9 +193,9 @@ func (w *launchWork) create(ctx context.Context) (*jobs.Entry, error) {
 			return nil, err
 		}
 	}
-	request := jobs.Request{JobID: id, RunID: run.ID, Attempt: run.Attempt, Command: command.Argv, Env: command.Env, WorkDir: run.CodeSaveDir, Resources: launch.Resources,
-		ExpectedOutputs: w.made.Outputs, Site: "local", Channel: contract.ChannelLocalDirect, Marker: w.marker, SubmittedBy: "trainwright", Task: run.Handoff.StepGoal,
-		WallTimeSeconds: run.Handoff.Inputs.StepWallclockBudgetSeconds, CreatedAt: w.step.Now()}
+	request := jobs.Request{JobID: id, RunID: run.ID, Attempt: run.Attempt, Command: command.Argv, Env: command.Env, WorkDir: run.CodeSaveDir, Resources: given.Resources,
+		ExpectedOutputs: w.made.Outputs, Watch: []string{run.CodeSaveDir}, Site: "local", Channel: contract.ChannelLocalDirect, Marker: w.marker, SubmittedBy: w.submitter(), Task: run.Handoff.StepGoal,
+		WallTimeSeconds: w.ask().WallTimeSeconds, CreatedAt: w.step.Now()}
 	if err := jobs.Create(folder, request); err != nil {
 		var refused *finding.Refused
 		if errors.As(err, &refused) {

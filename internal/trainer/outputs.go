@@ -14,6 +14,7 @@ import (
 	"github.com/trainwright/trainwright/internal/engine"
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/jobs"
+	"github.com/trainwright/trainwright/internal/launch"
 	"github.com/trainwright/trainwright/internal/rundir"
 )
 
@@ -24,12 +25,7 @@ const (
 )
 
 // Output is a file in code_save_dir that a job made or changed. Path is relative to code_save_dir.
-type Output struct {
-	Path    string    `json:"path"`
-	SHA256  string    `json:"sha256"`
-	Bytes   int64     `json:"bytes"`
-	ModTime time.Time `json:"mod_time"`
-}
+type Output = launch.Output
 
 // inventory lists the project and code_save_dir as they are, so that what is new afterwards is this job's.
 func inventory(run *engine.Run, made Codegen) ([]rundir.Entry, []finding.Finding, error) {
@@ -48,7 +44,7 @@ func inventory(run *engine.Run, made Codegen) ([]rundir.Entry, []finding.Finding
 		findings = append(findings, found...)
 		for _, e := range entries {
 			e.Path = filepath.Join(root, filepath.FromSlash(e.Path))
-			if seen[e.Path] || isKnowledge(run, e.Path) || rundir.Inside(filepath.Join(run.CodeSaveDir, "logs"), e.Path) || filepath.Base(e.Path) == launchLock {
+			if seen[e.Path] || noOutput(run, e.Path) {
 				continue
 			}
 			seen[e.Path] = true
@@ -58,8 +54,13 @@ func inventory(run *engine.Run, made Codegen) ([]rundir.Entry, []finding.Finding
 	return all, findings, nil
 }
 
+// noOutput says of a file that it is trainwright's own and no output of a job.
+func noOutput(run *engine.Run, path string) bool {
+	return isKnowledge(run, path) || rundir.Inside(filepath.Join(run.CodeSaveDir, "logs"), path) || filepath.Base(path) == launchLock
+}
+
 // knowledgeFolders are what a run keeps of its own in its trainer_workdir.
-var knowledgeFolders = []string{"phases", "jobs", "answers", "split", "sources"}
+var knowledgeFolders = []string{"phases", "jobs", "answers", "split", "sources", "attempts", "smoke"}
 
 // isKnowledge says whether a path is a run's bookkeeping and no output of a job: any .trainer_work folder, and what lies in
 // trainer_workdir beside code_save_dir. Where the two are one folder, it is the run's own folders and the files beside them.
@@ -139,16 +140,6 @@ func earlierOutputs(run *engine.Run) (map[string]string, error) {
 	return ours, nil
 }
 
-// intact says whether a file is as the job left it. A file too large to be hashed is compared by size and time.
-func intact(path string, o Output) bool {
-	if o.SHA256 == "" {
-		info, err := os.Lstat(path)
-		return err == nil && info.Mode().IsRegular() && info.Size() == o.Bytes && info.ModTime().Equal(o.ModTime)
-	}
-	sha, _, err := rundir.HashFile(path)
-	return err == nil && sha == o.SHA256
-}
-
 // tamperedFile marks a job whose own records were changed: what they say now is no evidence, then or later.
 const tamperedFile = "tampered.json"
 
@@ -215,6 +206,11 @@ func collect(run *engine.Run, made Codegen, folder string) ([]Output, []finding.
 	if err != nil {
 		return nil, nil, err
 	}
+	after, late, err := asLeft(run, folder, after)
+	if err != nil {
+		return nil, nil, err
+	}
+	findings = append(findings, late...)
 	created, changed, _ := rundir.Diff(before, after)
 	outputs := []Output{}
 	for _, e := range append(created, changed...) {
@@ -228,6 +224,32 @@ func collect(run *engine.Run, made Codegen, folder string) ([]Output, []finding.
 	}
 	slices.SortFunc(outputs, func(a, b Output) int { return strings.Compare(a.Path, b.Path) })
 	return outputs, findings, rundir.WriteJSON(filepath.Join(folder, outputsFile), outputs)
+}
+
+// asLeft puts what the supervisor saw in code_save_dir when the job's last process was gone in the place of what is there now,
+// where it kept a whole list. What came to lie among the outputs since then is a finding, and no output.
+func asLeft(run *engine.Run, folder string, now []rundir.Entry) ([]rundir.Entry, []finding.Finding, error) {
+	left, err := jobs.ReadLeft(folder)
+	if err != nil || left == nil || left.Truncated || left.Note != "" {
+		return now, nil, err
+	}
+	out := slices.DeleteFunc(slices.Clone(now), func(e rundir.Entry) bool { return rundir.Inside(run.CodeSaveDir, e.Path) })
+	seen := map[string]bool{}
+	for _, f := range left.Files {
+		if rundir.Inside(run.CodeSaveDir, f.Path) && !noOutput(run, f.Path) {
+			seen[f.Path] = true
+			out = append(out, rundir.Entry{Path: f.Path, Size: f.Bytes, ModTime: f.ModTime, SHA256: f.SHA256})
+		}
+	}
+	var late []finding.Finding
+	for _, e := range now {
+		if seen[e.Path] || !rundir.Inside(filepath.Join(run.CodeSaveDir, "outputs"), e.Path) && !rundir.Inside(filepath.Join(run.CodeSaveDir, "checkpoints"), e.Path) {
+			continue
+		}
+		late = append(late, finding.Finding{Code: "artifact_changed_after_run", Severity: finding.Error, What: run.Roots.Rel(e.Path) + " was not there when the job's last process ended",
+			Where: &finding.Where{Path: e.Path}, Expected: "outputs that the job left", Remedy: "remove it: it is no evidence of this run; then phase_5_execution with launch runs the job again"})
+	}
+	return out, late, nil
 }
 
 // clockSlack is how far a file's time may lie outside the job's own: file systems round, and clocks of two hosts differ.

@@ -107,7 +107,7 @@ func (p strategyPhase) Run(ctx context.Context, step *engine.Step) (engine.Outco
 	}
 	s.settle()
 	out.Findings = append(out.Findings, s.findings...)
-	plan := Plan{Leaves: s.leaves, RunnerContract: runner(view, contract.RunnerContract), Smoke: smokePlan(view)}
+	plan := Plan{Leaves: s.leaves, RunnerContract: runner(view, contract.RunnerContract), Smoke: smokeSteps(step.Run.Handoff, view, Plan{Leaves: s.leaves})}
 	plan.Role = roleLeaf(facts)
 	plan.Success = successLeaf(step.Run.Handoff, given.Strategy.Success)
 	plan.Estimates = estimates(plan, manifest)
@@ -278,15 +278,4 @@ func estimates(plan Plan, manifest contract.DataManifest) []string {
 	}
 	steps := (rows + int64(batch) - 1) / int64(batch)
 	return []string{fmt.Sprintf("steps per epoch = ceil(%d rows / %g) = %d", rows, batch, steps), fmt.Sprintf("optimizer steps in all = %d × %g epochs = %d", steps, epochs, steps*int64(epochs))}
-}
-
-func smokePlan(view projectView) []string {
-	if view.script() == nil {
-		return []string{"MISSING: no entry point"}
-	}
-	plan := []string{"compile " + view.Entry + " (runs nothing)", "ask it for --help and compare the arguments (run intents only)"}
-	if view.argument("training.epochs_or_steps") != nil {
-		plan = append(plan, "a run of one epoch with "+view.argument("training.epochs_or_steps").Name+" 1 shows the cost of an epoch")
-	}
-	return plan
 }

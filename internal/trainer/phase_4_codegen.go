@@ -11,6 +11,7 @@ import (
 	"github.com/trainwright/trainwright/internal/contract"
 	"github.com/trainwright/trainwright/internal/engine"
 	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/launch"
 	"github.com/trainwright/trainwright/internal/project"
 	"github.com/trainwright/trainwright/internal/rundir"
 )
@@ -22,6 +23,7 @@ type CodegenInput struct {
 	Entrypoint string         `json:"entrypoint,omitempty" jsonschema_description:"Which of the files trains, relative to code_save_dir."`
 	Arguments  map[string]any `json:"arguments,omitempty" jsonschema_description:"Values for arguments of the script that nothing else sets, by name."`
 	LandIn     string         `json:"land_in,omitempty" jsonschema:"enum=code_save_dir,enum=repository" jsonschema_description:"repository is the coder's work."`
+	Smoke      string         `json:"smoke,omitempty" jsonschema:"enum=run,enum=skip" jsonschema_description:"skip leaves out the run of one epoch on a few rows."`
 }
 
 // CodeFile is a file that the agent sends: path relative to code_save_dir.
@@ -30,8 +32,8 @@ type CodeFile struct {
 	Content string `json:"content"`
 }
 
-// codegen is phase 4: prefer the project's own entry point, write what the run sets beside it, check that it compiles
-// and takes its arguments.
+// codegen is phase 4: prefer the project's own entry point, write what the run sets beside it, review the code, check that
+// it takes its arguments, and try it on a few rows.
 type codegen struct{ t *Trainer }
 
 func (codegen) Name() string { return contract.PhaseCodegen }
@@ -43,17 +45,8 @@ func (p codegen) Run(ctx context.Context, step *engine.Step) (engine.Outcome, er
 		return skipped(step, "the run was started elsewhere: no code is made")
 	}
 	var out engine.Outcome
-	c := &commander{run: step.Run}
-	for name, v := range map[string]any{factsFile: &c.facts, projectFile: &c.view, dataManifestFile: &c.manifest, planFile: &c.plan} {
-		if err := step.ReadJSON(name, v); err != nil {
-			return out, err
-		}
-	}
-	var given CodegenInput
-	if err := stored(step, p.Name(), &given); err != nil {
-		return out, err
-	}
-	if err := brought(step, &given); err != nil {
+	c, given, err := p.open(step)
+	if err != nil {
 		return out, err
 	}
 	written, err := p.land(ctx, step, &out, c, given)
@@ -61,8 +54,11 @@ func (p codegen) Run(ctx context.Context, step *engine.Step) (engine.Outcome, er
 		return out, err
 	}
 	native := len(given.Files) == 0
-	if c.view.script() == nil || (given.Generate && native) || given.LandIn == "repository" {
-		p.askForCode(&out, step, c, given)
+	if given.LandIn == "repository" {
+		return out, p.handToCoder(&out, step, c, given)
+	}
+	if c.view.script() == nil || (given.Generate && native) {
+		p.askForCode(&out, step)
 		return out, keepAnswers(&out, step, p.Name(), given)
 	}
 	if native {
@@ -81,7 +77,7 @@ func (p codegen) Run(ctx context.Context, step *engine.Step) (engine.Outcome, er
 	out.Outputs = append(written, overrides...)
 	out.Findings = append(out.Findings, c.findings...)
 	out.Needs = append(out.Needs, c.needs...)
-	made, err := p.check(ctx, step, &out, c, native, written)
+	made, read, err := p.check(ctx, step, &out, c, native, written)
 	if err != nil {
 		return out, err
 	}
@@ -91,11 +87,31 @@ func (p codegen) Run(ctx context.Context, step *engine.Step) (engine.Outcome, er
 	if err := p.gate(step, &out, c, native); err != nil {
 		return out, err
 	}
-	out.Summary = fmt.Sprintf("command ready: %s", cellText(shellJoin(made.Command)))
+	out.Summary = fmt.Sprintf("command ready: %s", cellText(launch.Join(made.Command)))
 	if finding.Has(out.Findings, finding.Error) {
 		return out, nil
 	}
-	return out, keepAnswers(&out, step, p.Name(), given)
+	if err := keepAnswers(&out, step, p.Name(), given); err != nil || !out.Gate.Passed || !runs(step.Run.Handoff) {
+		return out, err
+	}
+	err = p.smoke(ctx, step, &out, c, made, read, given)
+	out.Decide()
+	return out, err
+}
+
+// open reads what the phases before found and what the agent has contributed to this one.
+func (codegen) open(step *engine.Step) (*commander, CodegenInput, error) {
+	c := &commander{run: step.Run}
+	var given CodegenInput
+	for name, v := range map[string]any{factsFile: &c.facts, projectFile: &c.view, dataManifestFile: &c.manifest, planFile: &c.plan} {
+		if err := step.ReadJSON(name, v); err != nil {
+			return c, given, err
+		}
+	}
+	if err := stored(step, contract.PhaseCodegen, &given); err != nil {
+		return c, given, err
+	}
+	return c, given, brought(step, &given)
 }
 
 // land writes the agent's files into code_save_dir and makes their script the one that is run.
@@ -106,29 +122,14 @@ func (p codegen) land(ctx context.Context, step *engine.Step, out *engine.Outcom
 	run := step.Run
 	var written []string
 	for i, file := range given.Files {
-		field := fmt.Sprintf("files[%d].path", i)
-		if !filepath.IsLocal(filepath.FromSlash(file.Path)) {
-			out.Findings = append(out.Findings, finding.Finding{Code: "path_outside_roots", Severity: finding.Error, What: file.Path + " leads out of code_save_dir",
-				Where: &finding.Where{Field: field}, Expected: "a path relative to code_save_dir", Remedy: "send it again with such a path"})
-			continue
+		abs, refused := landing(run, file.Path)
+		for _, f := range refused {
+			if f.Where == nil || f.Where.Path == "" {
+				f.Where = &finding.Where{Field: fmt.Sprintf("files[%d].path", i)}
+			}
+			out.Findings = append(out.Findings, f)
 		}
-		if evidenceName(file.Path) {
-			out.Findings = append(out.Findings, finding.Finding{Code: "evidence_in_advance", Severity: finding.Error, What: file.Path + " is a name of run evidence: only the job may write it",
-				Where: &finding.Where{Field: field}, Expected: "code and configuration", Remedy: "leave it out"})
-			continue
-		}
-		if first, _, nested := strings.Cut(filepath.ToSlash(filepath.Clean(file.Path)), "/"); nested && slices.Contains(reservedFolders, first) {
-			out.Findings = append(out.Findings, finding.Finding{Code: "path_reserved", Severity: finding.Error, What: first + "/ of code_save_dir is written by trainwright and the job",
-				Where: &finding.Where{Field: field}, Expected: "code elsewhere in code_save_dir", Remedy: "send it again under another path"})
-			continue
-		}
-		abs, err := run.Roots.Writable(filepath.Join(run.CodeSaveDir, filepath.FromSlash(file.Path)))
-		if err != nil {
-			out.Findings = append(out.Findings, refusalOf(err)...)
-			continue
-		}
-		if err := own(run, abs); err != nil {
-			out.Findings = append(out.Findings, refusalOf(err)...)
+		if len(refused) > 0 {
 			continue
 		}
 		if err := rundir.WriteFile(abs, []byte(file.Content)); err != nil {
@@ -156,6 +157,30 @@ func (p codegen) land(ctx context.Context, step *engine.Step, out *engine.Outcom
 	return written, nil
 }
 
+// landing is where a file of the agent's is written, or why it is not.
+func landing(run *engine.Run, name string) (string, []finding.Finding) {
+	refuse := func(code, what, expected, remedy string) (string, []finding.Finding) {
+		return "", []finding.Finding{{Code: code, Severity: finding.Error, What: what, Expected: expected, Remedy: remedy}}
+	}
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return refuse("path_outside_roots", name+" leads out of code_save_dir", "a path relative to code_save_dir", "send it again with such a path")
+	}
+	if evidenceName(name) {
+		return refuse("evidence_in_advance", name+" is a name of run evidence: only the job may write it", "code and configuration", "leave it out")
+	}
+	if first, _, nested := strings.Cut(filepath.ToSlash(filepath.Clean(name)), "/"); nested && slices.Contains(reservedFolders, first) {
+		return refuse("path_reserved", first+"/ of code_save_dir is written by trainwright and the job", "code elsewhere in code_save_dir", "send it again under another path")
+	}
+	abs, err := run.Roots.Writable(filepath.Join(run.CodeSaveDir, filepath.FromSlash(name)))
+	if err == nil {
+		err = own(run, abs)
+	}
+	if err != nil {
+		return "", refusalOf(err)
+	}
+	return abs, nil
+}
+
 // reservedFolders of code_save_dir hold what trainwright and the job write.
 var reservedFolders = []string{"data", "config", "outputs", "checkpoints", "logs"}
 
@@ -167,12 +192,9 @@ func evidenceName(name string) bool {
 }
 
 // askForCode answers that code is needed from the agent.
-func (p codegen) askForCode(out *engine.Outcome, step *engine.Step, c *commander, given CodegenInput) {
+func (p codegen) askForCode(out *engine.Outcome, step *engine.Step) {
 	f := finding.Finding{Code: "code_needed", Severity: finding.Error, What: "there is no training script to run", Expected: "files with a script that takes its data and output folder as arguments",
 		Remedy: "send files and entrypoint; formats.md says what a training script leaves"}
-	if given.LandIn == "repository" {
-		f.What, f.Remedy = "landing code in a repository is the coder's work", "hand it to onescience-coder, or use land_in code_save_dir"
-	}
 	out.Findings = append(out.Findings, f)
 	out.Check("entrypoint", false, f.What)
 	out.Needs = append(out.Needs, engine.Need{Field: "files", Why: "gate of phase 4: a script that can be run", WhereToLook: []string{step.Run.File(planText)}, Candidates: []string{}})
@@ -182,8 +204,32 @@ func (p codegen) askForCode(out *engine.Outcome, step *engine.Step, c *commander
 	out.Summary = f.What
 }
 
-// check finds the interpreter, compiles the script and, where the job will run, compares the arguments with --help.
-func (p codegen) check(ctx context.Context, step *engine.Step, out *engine.Outcome, c *commander, native bool, written []string) (Codegen, error) {
+// handToCoder writes the task by which code lands in a repository: that is the coder's work, and nothing is written there.
+func (p codegen) handToCoder(out *engine.Outcome, step *engine.Step, c *commander, given CodegenInput) error {
+	for _, file := range given.Files {
+		c.changes = append(c.changes, fmt.Sprintf("write %s in the repository, with the content below", code(file.Path)))
+	}
+	if len(c.changes) == 0 {
+		c.changes = []string{"write a training script in the repository that takes its data, its output folder and the values below as arguments"}
+	}
+	f := finding.Finding{Code: "coder_needed", Severity: finding.Error, What: "landing code in a repository is the coder's work", Where: &finding.Where{Field: "land_in"}, Expected: "land_in code_save_dir",
+		Remedy: "hand coder_task_description.md to onescience-coder, or send the files again without land_in"}
+	out.Findings = append(out.Findings, f)
+	out.Check("entrypoint", false, f.What)
+	out.Blockers = []string{coderFile + ": " + strings.Join(c.changes, "; ")}
+	out.Decide()
+	out.Next = &engine.NextCall{} // the coder's work comes first
+	out.Summary = f.What
+	handoff, err := writeCoderTask(step.Run, out, c, given.Files)
+	if err != nil {
+		return err
+	}
+	return out.AddFile(coderHandoffFile, handoff)
+}
+
+// check finds the interpreter, reviews the script and, where the job will run, compares the arguments with --help. It gives
+// the files that the review read.
+func (p codegen) check(ctx context.Context, step *engine.Step, out *engine.Outcome, c *commander, native bool, written []string) (Codegen, []string, error) {
 	made := Codegen{Entrypoint: c.view.path(), Root: c.view.Root, Native: native, Arguments: append(append([]Passed{}, c.passed...), c.positions...), Override: overrideFile, Outputs: expected(step.Run.Handoff, c.outputs),
 		CheckpointDir: c.ckptDir, OutputDir: c.outDir, Imports: imports(c.view), Files: []string{}}
 	for _, file := range written {
@@ -194,16 +240,14 @@ func (p codegen) check(ctx context.Context, step *engine.Step, out *engine.Outco
 	out.Findings = append(out.Findings, found...)
 	if err != nil {
 		out.Findings = append(out.Findings, refusalOf(err)...)
-		return made, notRefused(err)
+		return made, nil, notRefused(err)
 	}
 	made.Python, made.PythonWhy = python.Path, python.Why
 	made.Command = append([]string{python.Path, made.Entrypoint}, c.argv()...)
-	step.Say(p.Name(), "compiling %s", c.view.Entry)
-	f := compileScript(ctx, python.Path, made.Entrypoint)
-	out.Check("compiles", f == nil, c.view.Entry+" compiles")
-	if f != nil {
-		out.Findings = append(out.Findings, *f)
-		return made, nil
+	step.Say(p.Name(), "reviewing %s", c.view.Entry)
+	read, err := p.review(ctx, step, out, made, written)
+	if err != nil || hasCode(out.Findings, "does_not_compile") || hasCode(out.Findings, "compile_unchecked") {
+		return made, read, err
 	}
 	if runs(step.Run.Handoff) && len(c.view.script().Arguments) > 0 {
 		step.Say(p.Name(), "asking %s for --help", c.view.Entry)
@@ -211,7 +255,7 @@ func (p codegen) check(ctx context.Context, step *engine.Step, out *engine.Outco
 		out.Check("takes_its_arguments", len(found) == 0, "--help names every argument that is passed")
 		out.Findings = append(out.Findings, found...)
 	}
-	return made, nil
+	return made, read, nil
 }
 
 // expected are the outputs without which the job has failed: what the script is told to write, and the files that the
@@ -253,7 +297,7 @@ func (p codegen) gate(step *engine.Step, out *engine.Outcome, c *commander, nati
 		out.Blockers = append(out.Blockers, n.Field)
 	}
 	if len(c.changes) > 0 && native {
-		handoff, err := writeCoderTask(step.Run, out, c)
+		handoff, err := writeCoderTask(step.Run, out, c, nil)
 		if err != nil {
 			return err
 		}
@@ -278,16 +322,4 @@ func generatedEntrypoint(run *engine.Run) string {
 		return ""
 	}
 	return made.Entrypoint
-}
-
-// shellJoin shows a command as a person would type it.
-func shellJoin(argv []string) string {
-	quoted := make([]string, len(argv))
-	for i, word := range argv {
-		quoted[i] = word
-		if word == "" || strings.ContainsAny(word, " \t\n'\"\\$`*?[]{}()<>|&;#~!") {
-			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
 }

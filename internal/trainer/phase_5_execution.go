@@ -12,6 +12,7 @@ import (
 	"github.com/trainwright/trainwright/internal/criteria"
 	"github.com/trainwright/trainwright/internal/engine"
 	"github.com/trainwright/trainwright/internal/jobs"
+	"github.com/trainwright/trainwright/internal/launch"
 	"github.com/trainwright/trainwright/internal/metrics"
 	"github.com/trainwright/trainwright/internal/rundir"
 )
@@ -38,7 +39,7 @@ func (p execution) Job(ctx context.Context, run *engine.Run) *engine.JobHandle {
 	if err != nil || len(status) == 0 {
 		return nil
 	}
-	if over(status[0].State) {
+	if jobs.Over(status[0].State) {
 		if outputs, err := readOutputs(entry.Folder); err != nil || outputs != nil {
 			return nil // it was taken up already
 		}
@@ -46,9 +47,6 @@ func (p execution) Job(ctx context.Context, run *engine.Run) *engine.JobHandle {
 	}
 	return &engine.JobHandle{JobID: entry.JobID, State: status[0].State}
 }
-
-// over says that nothing more will come of a job by waiting.
-func over(state string) bool { return jobs.Terminal(state) || state == jobs.StateUnknown }
 
 // launchWork is the state of phase 5 while it is put together.
 type launchWork struct {
@@ -59,7 +57,9 @@ type launchWork struct {
 	plan    Plan
 	given   ExecutionInput
 	request contract.RuntimeRequest
+	parts   []string // the files of data that the job reads
 	marker  string
+	because string // the cause for which a job is started again, "" for a first one
 }
 
 // Run does phase 5.
@@ -79,7 +79,8 @@ func (p execution) Run(ctx context.Context, step *engine.Step) (engine.Outcome, 
 	if err := step.ReadJSON(projectFile, &view); err != nil {
 		return out, err
 	}
-	for _, path := range append(append([]string{w.made.Entrypoint}, view.codePaths()...), partPaths(step.Run, manifest)...) {
+	w.parts = partPaths(step.Run, manifest)
+	for _, path := range append(append([]string{w.made.Entrypoint}, view.codePaths()...), w.parts...) {
 		// What is gone is told by the preflight, or was not needed.
 		if _, err := step.Track(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return out, err
@@ -133,15 +134,15 @@ func (w *launchWork) describe() error {
 	if len(command) == 0 {
 		return errors.New("codegen.json names no command")
 	}
-	launch := w.launchInput()
-	if launch.Environment.Python != "" {
-		command[0] = launch.Environment.Python
+	given := w.launchInput()
+	if given.Environment.Python != "" {
+		command[0] = given.Environment.Python
 	}
 	w.made.Command = command
-	env := contract.EnvironmentRequirements{Python: command[0], Frameworks: w.made.Imports, Accelerator: hardware(in.Runtime.EnvironmentRequirements), Modules: launch.Environment.Modules,
-		Conda: launch.Environment.Conda, ContainerOrImage: launch.Environment.Container, Memory: text(in.Runtime.EnvironmentRequirements["memory"])}
+	env := contract.EnvironmentRequirements{Python: command[0], Frameworks: w.made.Imports, Accelerator: hardware(in.Runtime.EnvironmentRequirements), Modules: given.Environment.Modules,
+		Conda: given.Environment.Conda, ContainerOrImage: given.Environment.Container, Memory: text(in.Runtime.EnvironmentRequirements["memory"])}
 	w.request = contract.RuntimeRequest{Task: run.Handoff.StepGoal, CodeSaveDir: run.CodeSaveDir, TrainerWorkdir: run.Workdir, Workdir: run.Workdir, Entrypoint: w.made.Entrypoint,
-		Command: shellJoin(command), TrainCommand: shellJoin(command), ExecutionMode: orUnknown(in.Runtime.ExecutionMode), Hardware: hardware(in.Runtime.EnvironmentRequirements),
+		Command: launch.Join(command), TrainCommand: launch.Join(command), ExecutionMode: orUnknown(in.Runtime.ExecutionMode), Hardware: hardware(in.Runtime.EnvironmentRequirements),
 		PackageRequirements: in.Runtime.PackageRequirements, EnvironmentRequirements: env,
 		KnowledgeInputs: contract.KnowledgeInputs{SourceCapturePath: captureFile, TrainingKnowledgePath: knowledgeFile, DataManifestPath: dataManifestFile, TrainingPlanPath: planText},
 		PreflightChecks: []string{"interpreter answers", "entry point is there", "imports are found", "data parts are readable", "code_save_dir is writable", "no expected output exists yet"},
@@ -149,6 +150,9 @@ func (w *launchWork) describe() error {
 		ExpectedCheckpoints: []string{}, ExpectedMetrics: []string{}, LogDir: filepath.Join(run.CodeSaveDir, "logs"), ManifestPath: contract.FileRunManifest}
 	if w.made.CheckpointDir != "" {
 		w.request.ExpectedCheckpoints = []string{filepath.Join(w.made.CheckpointDir, "*")}
+	}
+	if err := launch.Note(&w.request, w.ask()); err != nil {
+		return err
 	}
 	for _, text := range w.plan.criteriaOf() {
 		if c, err := criteria.Parse(text); err == nil {
@@ -163,5 +167,10 @@ func (w *launchWork) describe() error {
 	return nil
 }
 
-// inputHashes are the hashes of what the job reads: another training part or script is another launch.
-func (w *launchWork) inputHashes() map[string]string { return w.step.Inputs() }
+// inputHashes are the hashes of what the job reads: another training part or script is another launch. How the agent asked
+// for it is not: that is in the command.
+func (w *launchWork) inputHashes() map[string]string {
+	inputs := w.step.Inputs()
+	delete(inputs, answersFile(w.p.Name()))
+	return inputs
+}

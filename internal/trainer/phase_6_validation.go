@@ -17,7 +17,6 @@ import (
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/jobs"
 	"github.com/trainwright/trainwright/internal/metrics"
-	"github.com/trainwright/trainwright/internal/rundir"
 )
 
 // ValidationInput is the section of phase_6_validation.
@@ -50,6 +49,7 @@ type judged struct {
 
 // validationWork is the state of phase 6 while it is put together.
 type validationWork struct {
+	t           *Trainer
 	step        *engine.Step
 	out         *engine.Outcome
 	made        Codegen
@@ -61,13 +61,18 @@ type validationWork struct {
 	outputs     []Output
 	exit        *jobs.Exit
 	external    bool
+	jobFailed   bool // phase 5 failed, and what its job left is looked at all the same
 	checkpoints []checkpoint.Info
 	log         *metrics.Log
 	metricsName string // the output that the log was read from
-	oldBytes    int64  // length of metrics.jsonl before a job that resumed
+	oldBytes    int64  // how much of metrics.jsonl an earlier job wrote, where this one resumed
+	rewritten   bool   // a job that resumed wrote the file anew instead of going on with it
+	start       *checkpoint.Info
 	best        bestEpoch
+	summary     summaryFile
 	claims      []evidence.Claim
 	baselines   []scored
+	notBetter   []string // where the model does not beat the best of them
 	criteria    []judged
 	unchecked   []string
 }
@@ -75,7 +80,7 @@ type validationWork struct {
 // Run does phase 6.
 func (p validation) Run(ctx context.Context, step *engine.Step) (engine.Outcome, error) {
 	var out engine.Outcome
-	w := &validationWork{step: step, out: &out, base: step.Run.CodeSaveDir, external: adopts(step.Run.Handoff)}
+	w := &validationWork{t: p.t, step: step, out: &out, base: step.Run.CodeSaveDir, external: adopts(step.Run.Handoff)}
 	for name, v := range map[string]any{planFile: &w.plan, dataManifestFile: &w.manifest} {
 		if err := step.ReadJSON(name, v); err != nil {
 			return out, err
@@ -94,6 +99,9 @@ func (p validation) Run(ctx context.Context, step *engine.Step) (engine.Outcome,
 	w.integrity()
 	w.checkCheckpoints()
 	w.readMetrics()
+	if err := w.crossCheck(); err != nil {
+		return out, err
+	}
 	w.recompute()
 	step.Say(p.Name(), "scoring trivial models on the same split")
 	w.compareBaselines(ctx)
@@ -122,7 +130,11 @@ func (w *validationWork) gather() error {
 		}
 	}
 	folder := w.step.Run.File("jobs/" + w.result.JobID)
-	var err error
+	record, err := w.step.Run.Dir.Record(contract.PhaseExecution)
+	if err != nil {
+		return err
+	}
+	w.jobFailed = record != nil && record.Status == contract.StateFailed
 	if w.outputs, err = readOutputs(folder); err != nil {
 		return err
 	}
@@ -130,47 +142,13 @@ func (w *validationWork) gather() error {
 	return err
 }
 
-// adopt takes a folder that something else filled. Its evidence is external: no exit record of ours vouches for it.
-func (w *validationWork) adopt() error {
-	if w.given.Adopt != nil && w.given.Adopt.Path != "" {
-		dir, err := w.step.Run.Roots.Readable(w.given.Adopt.Path)
-		if err != nil {
-			w.out.Findings = append(w.out.Findings, refusalOf(err)...)
-			return notRefused(err)
-		}
-		w.base = dir
+// abs is where an output lies; a path that is absolute already, such as that of the job's own log, stays as it is.
+func (w *validationWork) abs(o string) string {
+	if filepath.IsAbs(o) {
+		return o
 	}
-	entries, found, err := rundir.Tree(w.base, rundir.TreeOptions{})
-	if err != nil {
-		return err
-	}
-	w.out.Findings = append(w.out.Findings, found...)
-	for _, e := range entries {
-		if strings.HasPrefix(e.Path, "outputs/") || strings.HasPrefix(e.Path, "checkpoints/") {
-			w.outputs = append(w.outputs, Output{Path: e.Path, SHA256: e.SHA256, Bytes: e.Size, ModTime: e.ModTime})
-		}
-	}
-	if len(w.outputs) == 0 {
-		w.nothingToAdopt()
-		return nil
-	}
-	w.out.Findings = append(w.out.Findings, finding.Finding{Code: "evidence_external", Severity: finding.Warning, What: "the run was started elsewhere: no exit record or inventory of trainwright vouches for its files",
-		Where: &finding.Where{Path: w.base}, Remedy: "run it through phase_5_execution for evidence of its own"})
-	w.made.CheckpointDir = filepath.Join(w.base, "checkpoints")
-	return nil
+	return filepath.Join(w.base, filepath.FromSlash(o))
 }
-
-// nothingToAdopt blocks the phase until the agent says where the run is.
-func (w *validationWork) nothingToAdopt() {
-	w.out.Findings = append(w.out.Findings, finding.Finding{Code: "nothing_to_adopt", Severity: finding.Error, What: w.step.Run.Roots.Rel(w.base) + " holds neither outputs nor checkpoints",
-		Where: &finding.Where{Path: w.base}, Expected: "the folder of a run with outputs/ and checkpoints/", Remedy: `send {"adopt": {"path": "<folder>"}}`})
-	w.out.Needs = append(w.out.Needs, engine.Need{Field: "adopt.path", Why: "execution_intent validate_only: the run to validate", WhereToLook: []string{"ask the user"}, Candidates: []string{}})
-	w.out.Next = &engine.NextCall{Tool: "phase_6_validation", Arguments: map[string]any{"run_id": w.step.Run.ID, "adopt": map[string]any{"path": "<folder>"}}}
-	w.out.Summary = "nothing to adopt"
-	w.out.Decide()
-}
-
-func (w *validationWork) abs(o string) string { return filepath.Join(w.base, filepath.FromSlash(o)) }
 
 // integrity compares every output and every data part with what was recorded when the job ended.
 func (w *validationWork) integrity() {
@@ -178,6 +156,9 @@ func (w *validationWork) integrity() {
 		w.out.Findings = append(w.out.Findings, finding.Finding{Code: code, Severity: finding.Error, What: what, Where: &finding.Where{Path: path}, Expected: "the file as the job left it", Remedy: remedy})
 	}
 	again := "put it back as it was, or run the job again: phase_5_execution with launch"
+	if w.external {
+		again = "put it back as it was, or adopt the folder anew: send adopt"
+	}
 	good := 0
 	for _, o := range w.outputs {
 		sha, err := w.step.Track(w.abs(o.Path))
@@ -186,7 +167,7 @@ func (w *validationWork) integrity() {
 			changed("artifact_missing", w.abs(o.Path), o.Path+" was left by the job and is gone", again)
 		case err != nil:
 			changed("artifact_unreadable", w.abs(o.Path), fmt.Sprintf("%s: %v", o.Path, err), again)
-		case sha != o.SHA256 && !intact(w.abs(o.Path), o):
+		case sha != o.SHA256 && !o.Intact(w.abs(o.Path)):
 			changed("artifact_edited", w.abs(o.Path), o.Path+" is not what the job left", again)
 		default:
 			good++
@@ -256,77 +237,4 @@ func (w *validationWork) outputNamed(name string) string {
 		}
 	}
 	return best
-}
-
-// readMetrics reads the metrics file and looks for numbers that are not finite and steps that do not go on.
-func (w *validationWork) readMetrics() {
-	name := w.outputNamed("metrics.jsonl")
-	if name == "" {
-		name = w.outputNamed("metrics.csv")
-	}
-	w.metricsName = name
-	if name == "" {
-		w.unchecked = append(w.unchecked, "metrics: the job left no metrics.jsonl")
-		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "metrics_missing", Severity: finding.Warning, What: "the job left no metrics.jsonl", Where: &finding.Where{Path: w.base},
-			Expected: "one JSON object a line: step, epoch, split, name, value", Remedy: "without it no number of the training can be reported"})
-		return
-	}
-	log, found, err := metrics.Read(w.abs(name))
-	if err != nil {
-		w.out.Findings = append(w.out.Findings, refusalOf(err)...)
-		return
-	}
-	w.log = log
-	w.oldBytes = w.inheritedBytes(name)
-	health := metrics.Health(log)
-	w.out.Findings = append(append(w.out.Findings, found...), health...)
-	w.out.Check("metrics_healthy", !finding.Has(append(found, health...), finding.Error), fmt.Sprintf("%d values in %d series", len(log.Points), len(log.Names)))
-	w.findBest()
-}
-
-// inheritedBytes is how long a metrics file was before the job that went on with it. What stands before that is an earlier
-// job's.
-func (w *validationWork) inheritedBytes(name string) int64 {
-	if w.external {
-		return 0
-	}
-	var before []rundir.Entry
-	if err := rundir.ReadJSON(w.step.Run.File("jobs/"+w.result.JobID+"/"+inventoryFile), &before); err != nil {
-		return 0
-	}
-	for _, e := range before {
-		if e.Path == w.abs(name) {
-			return e.Size
-		}
-	}
-	return 0
-}
-
-// curveFile is the picture of the training's course, beside the report that shows it.
-const curveFile = "loss_curve.png"
-
-// plot draws the series. A log that can't be drawn only leaves the picture out.
-func (w *validationWork) plot() {
-	if w.log == nil {
-		return
-	}
-	picture, err := metrics.Plot(w.log, nil, metrics.PlotOptions{Best: w.bestPoint()})
-	if err != nil {
-		w.unchecked = append(w.unchecked, "picture of the course: "+err.Error())
-		return
-	}
-	w.out.AddText(curveFile, picture)
-}
-
-// bestPoint is the validation value at the checkpoint that the script took for the best, to be marked in the picture.
-func (w *validationWork) bestPoint() *metrics.Point {
-	if w.best.From == "" {
-		return nil
-	}
-	for _, key := range w.log.Names {
-		if p, ok := w.log.At(key, w.best.Step, w.best.Epoch); ok && key.Split == "val" && key.Name == "loss" {
-			return &p
-		}
-	}
-	return nil
 }

@@ -206,24 +206,6 @@ func TestCancelledJobLeavesAWayOn(t *testing.T) {
 	wantStatus(t, f.walk(), contract.StatusSuccess)
 }
 
-// A new attempt runs the job anew and says so; what was learned before the job stays.
-func TestNewAttemptRunsAnew(t *testing.T) {
-	f := newFixture(t)
-	f.handoff.Inputs.Attempt = 1
-	first := f.walk()
-	wantStatus(t, first, contract.StatusSuccess)
-	f.handoff.Inputs.Attempt = 2
-	second := f.walk()
-	wantStatus(t, second, contract.StatusSuccess)
-	if second.Run.RunID != first.Run.RunID || second.Run.Attempt != 2 || jobCount(t, f, second) != 2 {
-		t.Errorf("attempt %d of %s with %d jobs", second.Run.Attempt, second.Run.RunID, jobCount(t, f, second))
-	}
-	status, err := f.trainer.Engine.RunStatus(t.Context(), first.Run.RunID)
-	if err != nil || status.Run.Attempt != 2 || status.ExecutionResult.Status != contract.StatusSuccess {
-		t.Errorf("run_status: attempt %d %s %v", status.Run.Attempt, status.ExecutionResult.Status, err)
-	}
-}
-
 // Contributions that come at once are all kept.
 func TestContributionsAtOnce(t *testing.T) {
 	f := newFixture(t)

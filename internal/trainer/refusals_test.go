@@ -82,9 +82,9 @@ func TestPlantedArtifacts(t *testing.T) {
 	}
 }
 
-// Run evidence that lies in code_save_dir before the job stops the launch.
+// Run evidence that lies in code_save_dir before the job stops the launch; without it the run goes on.
 func TestPlantedOutputs(t *testing.T) {
-	for _, name := range []string{"outputs/metrics.jsonl", "outputs/predictions-test.jsonl", "outputs/summary.json", "checkpoints/epoch-0002.json"} {
+	for _, name := range []string{"outputs/predictions-test.jsonl", "outputs/summary.json"} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			f.handoff.Inputs.Runtime.CodeSaveDir = "runs/a"
@@ -108,22 +108,7 @@ func TestPlantedOutputs(t *testing.T) {
 	}
 }
 
-// A script that carries an old checkpoint over, with its old time, has not made it in this run.
-func TestCheckpointOlderThanTheRun(t *testing.T) {
-	f := newFixture(t)
-	f.write("old.json", "{}")
-	f.edit("train.py", "        write_summary(config, state, \"completed\", started)\n        return 0", `        write_summary(config, state, "completed", started)
-        import shutil
-        old = os.path.join(config.checkpoint_dir, "epoch-0001.json")
-        shutil.copyfile(os.path.join(os.path.dirname(os.path.abspath(__file__)), "old.json"), old)
-        os.utime(old, (1.6e9, 1.6e9))
-        return 0`)
-	answer := f.walk()
-	wantStatus(t, answer, contract.StatusFailed)
-	wantCode(t, answer.Findings, "artifact_older_than_run")
-}
-
-// An artifact that is edited or deleted afterwards is noticed: state is made again or refused, outputs break the verdict.
+// An artifact that is edited or deleted afterwards is noticed: state is made again or refused. (What the job left: TestLies.)
 func TestEditedAndDeletedArtifacts(t *testing.T) {
 	cases := []struct {
 		name, path, code string
@@ -135,9 +120,6 @@ func TestEditedAndDeletedArtifacts(t *testing.T) {
 		{"knowledge edited by hand", contract.FileTrainingKnowledge, "artifact_edited_by_hand", false, contract.StatusSuccess},
 		{"report deleted", contract.FileValidationReport, "artifact_missing", true, contract.StatusSuccess},
 		{"data part edited", "code/data/test.csv", "artifact_edited", false, contract.StatusSuccess},
-		{"metrics edited", "code/outputs/metrics.jsonl", "artifact_edited", false, contract.StatusFailed},
-		{"predictions deleted", "code/outputs/predictions-test.jsonl", "artifact_missing", true, contract.StatusFailed},
-		{"checkpoint deleted", "code/checkpoints/epoch-0002.json", "artifact_missing", true, contract.StatusFailed},
 		{"manifest deleted", contract.FileRunManifest, "", true, contract.StatusSuccess},
 		{"result edited", contract.FileExecutionResult, "", false, contract.StatusSuccess},
 	}
@@ -206,27 +188,6 @@ func TestExitZeroWithoutArtifacts(t *testing.T) {
 	if answer.Run.PhaseStatus[contract.PhaseValidation] == contract.StateSuccess {
 		t.Error("validation passed")
 	}
-}
-
-// A number in the log that the predictions contradict fails the step, whatever the script says.
-func TestLoggedMetricThatPredictionsContradict(t *testing.T) {
-	f := newFixture(t)
-	f.edit("train.py", `"test", "accuracy", accuracy)`, `"test", "accuracy", 0.999)`)
-	answer := f.walk()
-	wantStatus(t, answer, contract.StatusFailed)
-	got := wantCode(t, answer.Findings, "metric_contradicted")
-	if got.Where == nil || got.Where.Line == 0 {
-		t.Errorf("no line: %+v", got)
-	}
-}
-
-// A loss that is not finite fails the step although the script says that all is well.
-func TestNaNInTheMetrics(t *testing.T) {
-	f := newFixture(t)
-	f.edit("train.py", `(("train", "loss", loss)`, `(("train", "loss", math.nan if epoch == 2 else loss)`)
-	answer := f.walk()
-	wantStatus(t, answer, contract.StatusFailed)
-	wantCode(t, answer.Findings, "metric_nonfinite")
 }
 
 // A criterion that is not met is partial, with its value; none at all is partial with a need.

@@ -3,6 +3,7 @@ package trainer
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/trainwright/trainwright/internal/contract"
 	"github.com/trainwright/trainwright/internal/engine"
@@ -21,6 +22,21 @@ func (w *validationWork) render() []byte {
 		status = contract.StatusSuccess
 	}
 	m.line("\n**%s**: %s.", status, w.out.Summary)
+	if w.jobFailed {
+		m.line("\n**The job failed**, as runtime_result.json tells. What it left was looked at all the same; nothing below makes the step a success.")
+	}
+	w.renderCriteria(&m)
+	w.renderNumbers(&m)
+	w.renderBaselines(&m)
+	w.renderCurve(&m)
+	w.renderJob(&m)
+	w.renderCheckpoints(&m)
+	w.renderFindings(&m)
+	return []byte(m.String())
+}
+
+// renderCriteria tells of each criterion whether it is met, by which value and at which level.
+func (w *validationWork) renderCriteria(m *markdown) {
 	m.heading(2, "Criteria")
 	var rows [][]string
 	for _, j := range w.criteria {
@@ -37,8 +53,12 @@ func (w *validationWork) render() []byte {
 	}
 	m.table("No completion criterion was given.", []string{"criterion", "verdict", "value", "level", "note"}, rows)
 	m.line("\nLevels: `logged` means that the script said so; `recomputed` means that trainwright computed the number from the predictions and the targets of the data.")
+}
+
+// renderNumbers lists the claims with the place that each is from.
+func (w *validationWork) renderNumbers(m *markdown) {
 	m.heading(2, "Numbers")
-	rows = nil
+	var rows [][]string
 	for _, c := range w.claims {
 		n := ""
 		if c.N > 0 {
@@ -55,12 +75,12 @@ func (w *validationWork) render() []byte {
 		rows = append(rows, []string{c.ID, c.Split + "/" + c.Metric, fmt.Sprintf("%.6g", c.Value), interval, c.Level, n, from, c.Note})
 	}
 	m.table("No number could be read from a file.", []string{"id", "metric", "value", "95 % interval", "level", "n", "from", "note"}, rows)
-	w.renderBaselines(&m)
-	w.renderCurve(&m)
-	w.renderJob(&m)
-	w.renderCheckpoints(&m)
+}
+
+// renderFindings lists the checks, what was found, also in earlier phases, and what could not be checked.
+func (w *validationWork) renderFindings(m *markdown) {
 	m.heading(2, "Checks")
-	rows = nil
+	var rows [][]string
 	for _, c := range w.out.Gate.Checks {
 		rows = append(rows, []string{c.Name, map[bool]string{true: "ok", false: "NOT OK"}[c.OK], c.Why})
 	}
@@ -75,7 +95,6 @@ func (w *validationWork) render() []byte {
 	m.list("None.", append(found, w.earlierWarnings()...))
 	m.heading(2, "Not checked")
 	m.list("Nothing.", w.unchecked)
-	return []byte(m.String())
 }
 
 // earlierWarnings are what phases 0 to 5 found and did not stop at.
@@ -109,14 +128,7 @@ func (w *validationWork) renderCurve(m *markdown) {
 	}
 	m.table("No metrics were read.", []string{"series", "values", "first", "lowest", "highest", "last"}, rows)
 	if w.best.From != "" {
-		at := ""
-		if w.best.Epoch != nil {
-			at = fmt.Sprintf("epoch %g", *w.best.Epoch)
-		}
-		if w.best.Step != nil {
-			at = strings.TrimSpace(fmt.Sprintf("%s step %d", at, *w.best.Step))
-		}
-		m.line("\nBest checkpoint by %s: %s.", code(w.best.From), at)
+		m.line("\nBest checkpoint by %s: %s.", code(w.best.From), w.best)
 	}
 }
 
@@ -152,7 +164,12 @@ func pointText(p metrics.Point) string {
 func (w *validationWork) renderJob(m *markdown) {
 	m.heading(2, "Job")
 	if w.external {
-		m.line("Started elsewhere (%s). Exit status and times are unknown to trainwright.", code(w.base))
+		job := ""
+		if w.given.Adopt != nil && w.given.Adopt.JobID != "" {
+			job = ", job " + code(w.given.Adopt.JobID)
+		}
+		m.line("External: started elsewhere (%s%s). Exit status and times are unknown to trainwright; nothing vouches for these files.", code(w.base), job)
+		w.renderOutputs(m)
 		return
 	}
 	r := w.result
@@ -162,6 +179,10 @@ func (w *validationWork) renderJob(m *markdown) {
 	}
 	m.line("- command: %s", code(r.Command))
 	m.line("- logs: %s", code(strings.Join(r.LogPaths, ", ")))
+	w.renderOutputs(m)
+}
+
+func (w *validationWork) renderOutputs(m *markdown) {
 	m.heading(3, "Outputs")
 	var rows [][]string
 	for i, o := range w.outputs {
@@ -182,9 +203,13 @@ func (w *validationWork) renderCheckpoints(m *markdown) {
 		if c.Epoch != nil {
 			at = fmt.Sprintf("%g", *c.Epoch)
 		}
-		rows = append(rows, []string{code(w.rel(c.Path)), at, c.Format, c.Complete, strings.Join(c.Holds, ", ")})
+		written := c.ModTime.UTC().Format(time.RFC3339)
+		if w.exit != nil {
+			written = fmt.Sprintf("%.1f s before the end", max(0, w.exit.EndedAt.Sub(c.ModTime).Seconds()))
+		}
+		rows = append(rows, []string{code(w.rel(c.Path)), at, written, c.Format, c.Complete, strings.Join(c.Holds, ", ")})
 	}
-	m.table("None.", []string{"file", "epoch", "format", "complete", "holds"}, rows)
+	m.table("None.", []string{"file", "epoch", "written", "format", "complete", "holds"}, rows)
 }
 
 // closeSummary words the summary of an answer: what it is about, and for a step that ended execution and validation

@@ -219,7 +219,7 @@ func (r *repeat) wait(ctx context.Context, job *jobs.Entry, limit time.Duration)
 		if err != nil {
 			return err
 		}
-		if r.out.Job = status[0]; over(r.out.Job.State) || !time.Now().Before(deadline) {
+		if r.out.Job = status[0]; jobs.Over(r.out.Job.State) || !time.Now().Before(deadline) {
 			return nil
 		}
 		select {
@@ -232,7 +232,7 @@ func (r *repeat) wait(ctx context.Context, job *jobs.Entry, limit time.Duration)
 
 // compare tells which outputs are those of the repeated job, byte for byte.
 func (r *repeat) compare(job *jobs.Entry) error {
-	if !over(r.out.Job.State) {
+	if !jobs.Over(r.out.Job.State) {
 		return nil
 	}
 	now, found, err := collect(r.run, r.made, job.Folder)

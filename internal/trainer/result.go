@@ -1,9 +1,9 @@
 package trainer
 
 import (
-	"bytes"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +13,7 @@ import (
 	"github.com/trainwright/trainwright/internal/engine"
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/jobs"
+	"github.com/trainwright/trainwright/internal/launch"
 	"github.com/trainwright/trainwright/internal/metrics"
 )
 
@@ -35,15 +36,17 @@ func (w *launchWork) finish(job *jobs.Entry, status jobs.Status) error {
 	}
 	out.Findings = append(append(out.Findings, found...), status.Findings...)
 	out.Outputs = append(out.Outputs, filepath.Join(job.Folder, outputsFile), filepath.Join(job.Folder, jobs.ExitFile))
-	if f := w.crashedAtZero(job, status); f != nil {
-		out.Findings = append(out.Findings, *f)
+	if status.State == jobs.StateSucceeded {
+		if f := launch.ExceptionAtExitZero(job.Folder); f != nil {
+			out.Findings = append(out.Findings, *f)
+		}
 	}
 	result := w.result(job, status, outputs)
 	if err := out.AddFile(runtimeResult, result); err != nil {
 		return err
 	}
 	succeeded := status.State == jobs.StateSucceeded
-	missing := missingOutputs(w.step.Run, w.made.Outputs)
+	missing := missingOutputs(w.step.Run, w.made.Outputs, outputs)
 	out.Check("job_succeeded", succeeded, fmt.Sprintf("exit record: %s", exitText(status.Exit)))
 	out.Check("outputs_there", len(missing) == 0, "every expected output was left")
 	if status.Cause != nil {
@@ -63,52 +66,26 @@ func (w *launchWork) finish(job *jobs.Entry, status jobs.Status) error {
 		out.Category = jobs.CategoryCode
 	}
 	out.Blockers = append(out.Blockers, "job "+job.JobID+" "+status.State)
-	out.Next = &engine.NextCall{Tool: "job_logs", Arguments: map[string]any{"job_id": job.JobID, "stream": "both", "tail": 60}}
-	if status.State == jobs.StateCancelled || status.State == jobs.StateTimeout {
-		out.Next = &engine.NextCall{Tool: w.p.Tool(), Arguments: map[string]any{"run_id": w.step.Run.ID, "launch": map[string]any{"channel": contract.ChannelLocalDirect}}}
+	out.Judged = inspectable(outputs)
+	if out.Next == nil {
+		out.Next = w.wayOut(job, status)
 	}
 	return nil
 }
 
-// tailRead is how much of the end of stderr is looked at for a crash, in bytes.
-const tailRead = 64 << 10
+// inspectable says whether a job left something that phase 6 can look at: numbers, predictions or checkpoints.
+func inspectable(outputs []Output) bool {
+	return slices.ContainsFunc(outputs, func(o Output) bool {
+		return o.Bytes > 0 && (strings.HasPrefix(o.Path, "outputs/") || strings.HasPrefix(o.Path, "checkpoints/"))
+	})
+}
 
-// crashedAtZero notices a job that ended with a Python traceback and says 0 all the same.
-func (w *launchWork) crashedAtZero(job *jobs.Entry, status jobs.Status) *finding.Finding {
-	if status.State != jobs.StateSucceeded {
-		return nil
+// wayOut is the call that helps after a job that did not succeed.
+func (w *launchWork) wayOut(job *jobs.Entry, status jobs.Status) *engine.NextCall {
+	if status.State == jobs.StateCancelled || status.State == jobs.StateTimeout {
+		return &engine.NextCall{Tool: w.p.Tool(), Arguments: map[string]any{"run_id": w.step.Run.ID, "launch": map[string]any{"channel": contract.ChannelLocalDirect}}}
 	}
-	path := filepath.Join(job.Folder, jobs.StderrFile)
-	file, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil
-	}
-	start := max(0, info.Size()-tailRead)
-	tail := make([]byte, info.Size()-start)
-	if n, err := file.ReadAt(tail, start); err != nil && n == 0 {
-		return nil
-	}
-	at := bytes.LastIndex(tail, []byte("Traceback (most recent call last):"))
-	if at < 0 {
-		return nil
-	}
-	last := lastLine(string(tail))
-	f := &finding.Finding{Code: "exit_zero_after_exception", Severity: finding.Error, What: "the job says exit status 0, but its stderr ends with an exception: " + last,
-		Where: &finding.Where{Path: path, Byte: start + int64(at)}, Expected: "an exit status other than 0 after an exception", Remedy: "let the exception end the script, or handle it without a traceback; then phase_5_execution with launch"}
-	lines := strings.Split(strings.TrimRight(string(tail[at:]), "\n"), "\n")
-	for i := 1; i < len(lines)-1; i++ {
-		if lines[i] != "" && !strings.HasPrefix(lines[i], " ") {
-			// The script went on after it: it may have been handled.
-			f.Severity, f.What = finding.Warning, "the job's stderr holds a traceback: "+lines[i]
-			break
-		}
-	}
-	return f
+	return &engine.NextCall{Tool: "job_logs", Arguments: map[string]any{"job_id": job.JobID, "stream": "both", "tail": 60}}
 }
 
 // lost answers for a job of which nobody can say how it ended. Nothing is claimed about it.
@@ -146,25 +123,45 @@ func exitText(exit *jobs.Exit) string {
 	return exit.Reason
 }
 
-func missingOutputs(run *engine.Run, patterns []string) []string {
+// missingOutputs are the expected outputs that the job did not leave: patterns of paths, or folders, below code_save_dir. For
+// one elsewhere, and for a job that resumes, it is enough that it exists.
+func missingOutputs(run *engine.Run, patterns []string, outputs []Output) []string {
+	resumes := run.Handoff.Inputs.Checkpoint.ResumeCheckpoint != ""
 	var missing []string
 	for _, pattern := range patterns {
-		path := pattern
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(run.CodeSaveDir, filepath.FromSlash(path))
+		abs := pattern
+		if !filepath.IsAbs(abs) {
+			abs = filepath.Join(run.CodeSaveDir, filepath.FromSlash(abs))
 		}
-		if matches, err := filepath.Glob(path); err != nil || len(matches) == 0 {
+		rel, err := filepath.Rel(run.CodeSaveDir, abs)
+		if err == nil && filepath.IsLocal(rel) && !resumes {
+			if !slices.ContainsFunc(outputs, func(o Output) bool { return leftAs(filepath.ToSlash(rel), o.Path) }) {
+				missing = append(missing, pattern)
+			}
+			continue
+		}
+		if matches, err := filepath.Glob(abs); err != nil || len(matches) == 0 {
 			missing = append(missing, pattern)
 		}
 	}
 	return missing
 }
 
+// leftAs says whether a path is what the pattern stands for, or lies in the folder that it stands for.
+func leftAs(pattern, name string) bool {
+	for ; name != "."; name = path.Dir(name) {
+		if ok, err := path.Match(pattern, name); err == nil && ok {
+			return true
+		}
+	}
+	return false
+}
+
 // result is runtime_result.json: everything in it comes from the one job.
 func (w *launchWork) result(job *jobs.Entry, status jobs.Status, outputs []Output) contract.RuntimeResult {
 	run := w.step.Run
 	host, _ := os.Hostname()
-	r := contract.RuntimeResult{Command: shellJoin(job.Request.Command), SubmissionScript: run.Rel(filepath.Join(job.Folder, jobs.ScriptFile)), Channel: job.Request.Channel, Target: host,
+	r := contract.RuntimeResult{Command: launch.Join(job.Request.Command), SubmissionScript: run.Rel(filepath.Join(job.Folder, jobs.ScriptFile)), Channel: job.Request.Channel, Target: host,
 		JobID: job.JobID, LogPaths: []string{run.Rel(filepath.Join(job.Folder, jobs.StdoutFile)), run.Rel(filepath.Join(job.Folder, jobs.StderrFile))}, SyncedLogPaths: []string{},
 		OutputFiles: []string{}, Checkpoints: outputsIn(outputs, "checkpoints"), KeyMetrics: map[string]any{},
 		Environment: map[string]any{"python": job.Request.Command[0], "chosen": w.made.PythonWhy}, Snapshot: run.Rel(filepath.Join(job.Folder, "snapshot.json")), Evidence: []contract.RuntimeEvidence{}}
@@ -182,34 +179,21 @@ func (w *launchWork) result(job *jobs.Entry, status jobs.Status, outputs []Outpu
 		r.StartedAt, r.EndedAt = exit.StartedAt.UTC().Format(time.RFC3339Nano), exit.EndedAt.UTC().Format(time.RFC3339Nano)
 	}
 	if status.State != jobs.StateSucceeded {
-		class, category := contract.FailureBusinessScript, jobs.CategoryUnknown
+		category := jobs.CategoryUnknown
 		if status.Cause != nil {
 			category = status.Cause.Category
 		}
-		if category == jobs.CategoryEnvironment || category == jobs.CategoryDependency {
-			class = contract.FailureEnvironmentNotReady
-		}
-		if status.State == jobs.StateUnknown {
-			class = contract.FailureLogsNotReady
-		}
+		class := launch.FailureClass(status.State, category)
 		r.FailureClass, r.FailureCategory = &class, &category
 	}
 	if slices.Contains(r.OutputFiles, "outputs/metrics.jsonl") {
 		if log, _, err := metrics.ReadJSONL(filepath.Join(run.CodeSaveDir, "outputs", "metrics.jsonl")); err == nil {
 			for _, key := range log.Names {
 				if p, ok := log.Last(key); ok {
-					r.KeyMetrics[key.String()] = metricValue(p)
+					r.KeyMetrics[key.String()] = p.Plain()
 				}
 			}
 		}
 	}
 	return r
-}
-
-// metricValue is the value of a point as JSON can hold it.
-func metricValue(p metrics.Point) any {
-	if p.NonFinite != "" {
-		return strings.ToLower(p.NonFinite)
-	}
-	return p.Value
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/trainwright/trainwright/internal/contract"
 	"github.com/trainwright/trainwright/internal/engine"
 	"github.com/trainwright/trainwright/internal/jobs/local"
+	"github.com/trainwright/trainwright/internal/launch"
 	"github.com/trainwright/trainwright/internal/rundir"
 	"github.com/trainwright/trainwright/internal/skill"
 )
@@ -42,7 +43,9 @@ type Trainer struct {
 	Engine  *engine.Engine
 	Library *skill.Library
 	Runtime *local.Runtime
-	skill   *engine.Skill
+	// Authority is what the user allows a job to do. New gives one without a policy: every effect is asked for.
+	Authority launch.Authority
+	skill     *engine.Skill
 }
 
 // New makes the trainer over a workspace and registers its skill with the engine it makes.
@@ -50,15 +53,17 @@ func New(roots *rundir.Roots, library *skill.Library, runtime *local.Runtime, no
 	t := &Trainer{Library: library, Runtime: runtime}
 	t.skill = &engine.Skill{
 		Name: contract.SkillTrainer, Walker: "trainer",
-		Phases: []engine.Phase{acquisition{t}, knowledge{t}, dataAndSplit{t}, strategyPhase{t}, codegen{t}, execution{t}, validation{t}},
-		Last:   lastPhase,
+		Phases:    []engine.Phase{acquisition{t}, knowledge{t}, dataAndSplit{t}, strategyPhase{t}, codegen{t}, execution{t}, validation{t}},
+		Attempted: contract.PhaseExecution,
+		Last:      lastPhase,
 		Canonical: []string{contract.FileStepHandoff, requestFile, captureFile, knowledgeFile, dataPlanFile, dataManifestFile, planText, coderFile,
 			runtimeRequest, runtimeResult, reportFile, contract.FileExecutionResult, contract.FileRunManifest,
-			sourcesFile, projectFile, candidatesFile, recallFile, factsFile, profileFile, splitFile, planFile, codegenFile, coderHandoffFile, claimsFile, curveFile},
+			sourcesFile, projectFile, candidatesFile, recallFile, factsFile, profileFile, splitFile, planFile, codegenFile, smokeFile, coderHandoffFile, claimsFile, curveFile},
 		Artifacts: artifacts,
 		Close:     closeSummary,
 	}
 	t.Engine = engine.New(roots, now, t.skill)
+	t.Authority = launch.Authority{Jobs: t.JobRoots, Runtime: runtime}
 	return t
 }
 

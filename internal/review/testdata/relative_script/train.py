@@ -1,0 +1,1 @@
+from .model import Net  # want: error import_unresolved .model

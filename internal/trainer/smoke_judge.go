@@ -1,0 +1,96 @@
+package trainer
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/engine"
+	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/jobs"
+	"github.com/trainwright/trainwright/internal/rundir"
+)
+
+// judge turns the end of the smoke run into the gate's check. A failure stops here, with its cause; a time limit says
+// nothing about the script, nor does a failure on rows that a checkpoint to be resumed was not trained on.
+func (w *smokeRun) judge(job *jobs.Entry, status jobs.Status) error {
+	smoke := w.record(job, status)
+	said := fmt.Sprintf("%s: %s on %s, %.1f s", job.JobID, status.State, rowsText(smoke.Rows), status.Seconds)
+	w.step.Say(w.p.Name(), "smoke run %s", said)
+	failed := status.State == jobs.StateFailed
+	switch {
+	case status.State == jobs.StateSucceeded:
+		w.out.Summary += "; smoke run succeeded"
+	case failed && w.step.Run.Handoff.Inputs.Checkpoint.ResumeCheckpoint == "":
+		w.fail(job, status)
+	default:
+		w.inconclusive(job, status)
+	}
+	w.out.Check("smoke_run", w.out.Status != contract.StateFailed, said)
+	return w.out.AddFile(smokeFile, smoke)
+}
+
+func (w *smokeRun) fail(job *jobs.Entry, status jobs.Status) {
+	f := finding.Finding{Code: "smoke_failed", Severity: finding.Error, What: "the script ended with " + exitText(status.Exit), Where: &finding.Where{Path: job.Folder}, Expected: "exit status 0",
+		Remedy: "read stderr.log in that folder"}
+	w.out.Category = jobs.CategoryUnknown
+	if status.Cause != nil {
+		f, w.out.Category = status.Cause.Finding, status.Cause.Category
+		f.Severity = finding.Error
+	}
+	f.What = "smoke run: " + f.What
+	f.Remedy += fmt.Sprintf("; then phase_4_codegen {\"run_id\": %q}. If only the few rows are to blame, add \"smoke\": \"skip\"", w.step.Run.ID)
+	w.out.Findings = append(w.out.Findings, f)
+	w.out.Status, w.out.Step = contract.StateFailed, contract.StatusFailed
+	w.out.Blockers = append(w.out.Blockers, "smoke run "+job.JobID+" failed")
+	w.out.Summary = f.What
+	w.out.Next = &engine.NextCall{} // the repair comes first
+}
+
+func (w *smokeRun) inconclusive(job *jobs.Entry, status jobs.Status) {
+	what := fmt.Sprintf("the smoke run was %s after %.0f s", status.State, status.Seconds)
+	if status.State == jobs.StateFailed {
+		what = "the smoke run failed, as a resumed run may on other rows and epochs"
+		if status.Cause != nil {
+			what += ": " + status.Cause.What
+		}
+	}
+	w.out.Findings = append(w.out.Findings, finding.Finding{Code: "smoke_inconclusive", Severity: finding.Note, What: what + "; that the script runs is not shown", Where: &finding.Where{Path: job.Folder},
+		Expected: fmt.Sprintf("an end within %.0f s", smokeLimit.Seconds()), Remedy: "nothing has to be done: the job itself shows whether it runs"})
+}
+
+// record is smoke.json of a job that is over.
+func (w *smokeRun) record(job *jobs.Entry, status jobs.Status) Smoke {
+	smoke := Smoke{State: status.State, JobID: job.JobID, Marker: w.marker, Command: job.Request.Command, Rows: map[string]int{}, Seconds: status.Seconds, Outputs: []string{}}
+	_ = rundir.ReadJSON(filepath.Join(job.Folder, smokeRowsFile), &smoke.Rows) // written before the request
+	if status.Exit != nil {
+		smoke.Exit, smoke.PeakRSSBytes = status.Exit.Code, status.Exit.PeakRSSBytes
+	}
+	work := job.Request.WorkDir
+	_ = filepath.WalkDir(work, func(path string, d fs.DirEntry, err error) error { // what can't be read is not counted
+		if err != nil || !d.Type().IsRegular() || len(smoke.Outputs) == maxSmokeOutputs {
+			return nil
+		}
+		rel, err := filepath.Rel(work, path)
+		if err != nil || strings.HasPrefix(filepath.ToSlash(rel), "logs/") || strings.HasPrefix(filepath.ToSlash(rel), "config/") {
+			return nil
+		}
+		smoke.Outputs = append(smoke.Outputs, filepath.ToSlash(rel))
+		if info, err := d.Info(); err == nil && isCheckpoint(rel) {
+			smoke.CheckpointBytes = max(smoke.CheckpointBytes, info.Size())
+		}
+		return nil
+	})
+	return smoke
+}
+
+// maxSmokeOutputs bounds the files that smoke.json lists.
+const maxSmokeOutputs = 200
+
+// isCheckpoint says whether an output is one by its folder or its kind.
+func isCheckpoint(rel string) bool {
+	return strings.HasPrefix(filepath.ToSlash(rel), "checkpoints/") || slices.Contains([]string{".pt", ".pth", ".ckpt", ".safetensors", ".h5", ".keras", ".pkl", ".joblib", ".npz"}, strings.ToLower(filepath.Ext(rel)))
+}
