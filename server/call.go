@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,6 +44,11 @@ func (s *Server) arrange(_ context.Context, listed []mcp.Tool) []mcp.Tool {
 		wire.RawInputSchema, wire.RawOutputSchema = t.InputSchema(), t.OutputSchema()
 		arranged = append(arranged, wire)
 	}
+	for _, l := range listed { // what Options.Extend added
+		if _, ours := tools.Find(s.tools, l.Name); !ours {
+			arranged = append(arranged, l)
+		}
+	}
 	return arranged
 }
 
@@ -50,17 +56,20 @@ func (s *Server) arrange(_ context.Context, listed []mcp.Tool) []mcp.Tool {
 // content. Only a panic is a protocol error; everything else is a result the agent can read.
 func (s *Server) callTool(t tools.Tool) mcpserver.ToolHandlerFunc {
 	return func(ctx context.Context, request mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
-		id, began := s.newID(), s.now()
+		id, began := s.callID(ctx), s.now()
 		log := s.log.With().Str("call", id).Str("tool", t.Name).Logger()
-		caller := newCaller(ctx, s.mcp, request.Params.Meta)
+		caller := newCaller(ctx, s, request.Params.Meta)
 		defer func() {
 			caller.close()
 			if p := recover(); p != nil {
 				log.Error().Str("incident", id).Str("panic", scrub(fmt.Sprint(p))).Str("stack", string(debug.Stack())).Msg("panic")
+				s.say(ctx, mcp.LoggingLevelError, map[string]any{"incident": id, "tool": t.Name})
 				result, err = nil, errors.New(incidentText(id))
 				return
 			}
-			log.Info().Dur("took", s.now().Sub(began)).Bool("is_error", result.IsError).Msg("call")
+			took := s.now().Sub(began)
+			log.Info().Dur("took", took).Bool("is_error", result.IsError).Msg("call")
+			s.say(ctx, mcp.LoggingLevelInfo, map[string]any{"call": id, "tool": t.Name, "took_ms": took.Milliseconds(), "is_error": result.IsError})
 		}()
 		answer, err := t.Call(ctx, caller, rawArguments(request))
 		var refused *finding.Refused
@@ -71,6 +80,7 @@ func (s *Server) callTool(t tools.Tool) mcpserver.ToolHandlerFunc {
 			return refusal(refused.Findings), nil
 		}
 		log.Error().Str("incident", id).Str("error", scrub(err.Error())).Msg("call failed")
+		s.say(ctx, mcp.LoggingLevelError, map[string]any{"incident": id, "tool": t.Name})
 		return fault(id, ctx.Err() != nil), nil
 	}
 }
@@ -92,6 +102,9 @@ func rawArguments(request mcp.CallToolRequest) json.RawMessage {
 
 func success(r tools.Result) *mcp.CallToolResult {
 	content := []mcp.Content{mcp.NewTextContent(r.Text)}
+	for _, i := range r.Images {
+		content = append(content, mcp.NewImageContent(base64.StdEncoding.EncodeToString(i.Data), i.MIME))
+	}
 	for _, l := range r.Links {
 		content = append(content, mcp.NewResourceLink(l.URI, l.Name, "", l.MIME))
 	}
@@ -125,9 +138,9 @@ func scrub(text string) string { return redact.Text(text) }
 
 // caller hands a tool's progress to the client, if the client asked for it with a token.
 type caller struct {
-	ctx   context.Context
-	mcp   *mcpserver.MCPServer
-	token mcp.ProgressToken
+	ctx    context.Context
+	server *Server
+	token  mcp.ProgressToken
 
 	mu         sync.Mutex
 	closed     bool
@@ -137,8 +150,8 @@ type caller struct {
 
 var _ engine.Caller = (*caller)(nil)
 
-func newCaller(ctx context.Context, s *mcpserver.MCPServer, meta *mcp.Meta) *caller {
-	c := &caller{ctx: ctx, mcp: s}
+func newCaller(ctx context.Context, s *Server, meta *mcp.Meta) *caller {
+	c := &caller{ctx: ctx, server: s}
 	if meta != nil {
 		c.token = meta.ProgressToken
 	}
@@ -167,7 +180,7 @@ func (c *caller) Progress(p engine.Progress) {
 	if message != "" {
 		params["message"] = redact.Text(message)
 	}
-	_ = c.mcp.SendNotificationToClient(c.ctx, "notifications/progress", params) // not owed: a full queue drops it
+	_ = c.server.Notify(c.ctx, "notifications/progress", params) // not owed: a full queue drops it
 }
 
 // advance gives the value to send: the protocol wants it to grow with every notification, while a tool counts a new

@@ -71,7 +71,7 @@ func (e envelope) isRequest() bool {
 	return e.Method != "" && len(e.ID) > 0 && !bytes.Equal(e.ID, []byte("null"))
 }
 
-// peek reads the envelope of a line. The fault is a complete JSON-RPC error for lines that are no message at all.
+// peek reads the envelope of a message. The fault is a complete JSON-RPC error for bytes that are no message at all.
 func peek(line []byte) (envelope, *rpcError) {
 	var e envelope
 	var syntax *json.SyntaxError
@@ -80,11 +80,11 @@ func peek(line []byte) (envelope, *rpcError) {
 	case err == nil:
 		return e, nil
 	case asSyntax(err, &syntax):
-		return e, &rpcError{Code: codeParse, Message: fmt.Sprintf("the line is not JSON: %v at byte %d; send one JSON-RPC object on one line", err, syntax.Offset)}
+		return e, &rpcError{Code: codeParse, Message: fmt.Sprintf("the message is not JSON: %v at byte %d; send one JSON-RPC object (over stdio: on one line)", err, syntax.Offset)}
 	case line[0] == '[':
-		return e, &rpcError{Code: codeInvalidRequest, Message: "a batch was sent; batches left the protocol in 2025-06-18: send one JSON-RPC object on one line"}
+		return e, &rpcError{Code: codeInvalidRequest, Message: "a batch was sent; batches left the protocol in 2025-06-18: send one JSON-RPC object (over stdio: on one line)"}
 	case line[0] != '{':
-		return e, &rpcError{Code: codeInvalidRequest, Message: "the line is JSON but no object; send one JSON-RPC object on one line"}
+		return e, &rpcError{Code: codeInvalidRequest, Message: "the message is JSON but no object; send one JSON-RPC object (over stdio: on one line)"}
 	}
 	// An object whose members have other types than JSON-RPC says: mcp-go answers with the method's own complaint, the
 	// transport only needs the id for it.

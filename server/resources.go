@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"path"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -29,6 +30,9 @@ func (s *Server) listResources(ctx context.Context, _ any, request *mcp.ListReso
 	for _, item := range items {
 		r := mcp.NewResource(item.URI, item.Name, mcp.WithResourceDescription(item.Description), mcp.WithMIMEType(item.MIME))
 		r.Title = item.Title
+		if item.Title != "" && path.Base(item.URI) == manifestFile { // the skills extension wants the name of the skill here
+			r.Name = item.Title
+		}
 		if item.Size >= 0 {
 			size := item.Size
 			r.Size = &size
@@ -45,13 +49,11 @@ func (s *Server) readResource(ctx context.Context, request mcp.ReadResourceReque
 	uri := request.Params.URI
 	c, err := s.resources.Read(ctx, uri)
 	if errors.Is(err, resources.ErrNotFound) {
-		if out, ok := ctx.Value(outcomeKey{}).(*outcome); ok {
-			out.code, out.data = notFoundCode(ctx), map[string]any{"uri": uri}
-		}
+		SetErrorCode(ctx, notFoundCode(ctx), map[string]any{"uri": uri})
 		return nil, err
 	}
 	if err != nil {
-		incident := s.newID()
+		incident := s.callID(ctx)
 		s.log.Error().Str("incident", incident).Str("uri", uri).Str("error", scrub(err.Error())).Msg("read resource")
 		return nil, errors.New(incidentText(incident))
 	}

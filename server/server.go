@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -15,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/skill"
 	"github.com/trainwright/trainwright/resources"
 	"github.com/trainwright/trainwright/tools"
 )
@@ -28,14 +30,23 @@ type Library interface {
 }
 
 // Options is what a Server is made of. Now and NewID are the clock and the source of call and incident ids; both have
-// a default.
+// a default. Skills gives the library that the skills extension publishes; without it the extension is not offered.
+// Features and Extend add to what mcp-go is made of: the fixture of the conformance suite needs tools that no client
+// of ours should see, served through the same layers.
 type Options struct {
 	Version   string
 	Tools     []tools.Tool
 	Resources Library
+	Skills    func() (*skill.Library, error)
 	Log       zerolog.Logger
 	Now       func() time.Time
 	NewID     func() string
+	Features  []mcpserver.ServerOption
+	Extend    func(*Server, *mcpserver.MCPServer)
+	// Trace records the protocol; none by default.
+	Trace *Trace
+	// Poll is the time between two looks at what clients have subscribed to; a second by default.
+	Poll time.Duration
 }
 
 // Server answers MCP messages. It holds no state between calls but what mcp-go keeps of a session.
@@ -46,32 +57,44 @@ type Server struct {
 	newID     func() string
 	tools     []tools.Tool
 	resources Library
+	skills    func() (*skill.Library, error)
+	watch     *watcher
+	trace     *Trace
 }
 
 // New builds the server. It touches no disk.
 func New(o Options) *Server {
-	s := &Server{log: o.Log, now: o.Now, newID: o.NewID, tools: o.Tools, resources: o.Resources}
+	s := &Server{log: o.Log, now: o.Now, newID: o.NewID, tools: o.Tools, resources: o.Resources, skills: o.Skills, trace: o.Trace}
 	if s.now == nil {
 		s.now = time.Now
 	}
 	if s.newID == nil {
 		s.newID = randomID
 	}
+	s.watch = newWatcher(o.Resources, o.Poll, o.Log)
 	hooks := &mcpserver.Hooks{}
 	hooks.AddAfterListResources(s.listResources)
-	s.mcp = mcpserver.NewMCPServer("trainwright", o.Version,
+	features := []mcpserver.ServerOption{
 		mcpserver.WithTitle("trainwright: trains models step by step and proves what it claims"),
 		mcpserver.WithInstructions(Instructions),
 		mcpserver.WithToolCapabilities(false),
-		mcpserver.WithResourceCapabilities(false, false),
+		mcpserver.WithResourceCapabilities(true, true),
+		mcpserver.WithLogging(),
 		mcpserver.WithHooks(hooks),
 		mcpserver.WithToolFilter(s.arrange),
-	)
+	}
+	if s.skills != nil {
+		features = append(features, mcpserver.WithExtensions(map[string]any{skillsExtension: map[string]any{"directoryRead": true}}))
+	}
+	s.mcp = mcpserver.NewMCPServer("trainwright", o.Version, append(features, o.Features...)...)
 	for _, t := range o.Tools {
 		s.mcp.AddTool(wireTool(t), s.callTool(t))
 	}
 	for _, t := range resources.Templates() {
 		s.mcp.AddResourceTemplate(mcp.NewResourceTemplate(t.URITemplate, t.Name, mcp.WithTemplateDescription(t.Description)), s.readResource)
+	}
+	if o.Extend != nil {
+		o.Extend(s, s.mcp)
 	}
 	return s
 }
@@ -84,8 +107,16 @@ type outcome struct {
 
 type outcomeKey struct{}
 
-// HandleMessage answers one JSON-RPC message; nil when there is nothing to answer. It is mcp-go's, with the error codes
-// that mcp-go can't give from a handler and error messages that say what to do.
+// SetErrorCode gives the error that a handler is about to return its code and data, where mcp-go knows but the one of
+// an internal error.
+func SetErrorCode(ctx context.Context, code int, data any) {
+	if out, ok := ctx.Value(outcomeKey{}).(*outcome); ok {
+		out.code, out.data = code, data
+	}
+}
+
+// HandleMessage answers one JSON-RPC message; nil when there is nothing to answer. It is mcp-go's, with what amend
+// makes of its errors. Over HTTP mcp-go calls itself, and an exchange amends what it writes.
 func (s *Server) HandleMessage(ctx context.Context, message json.RawMessage) mcp.JSONRPCMessage {
 	out := &outcome{}
 	reply := s.mcp.HandleMessage(context.WithValue(ctx, outcomeKey{}, out), message)
@@ -93,9 +124,19 @@ func (s *Server) HandleMessage(ctx context.Context, message json.RawMessage) mcp
 	if !ok {
 		return reply
 	}
+	return s.amend(ctx, message, out, failure)
+}
+
+// amend turns an error of mcp-go into what we answer: the error codes that mcp-go can't give from a handler, messages
+// that say what to do, and the results of the methods that mcp-go does not know. It refuses those last of all, so that
+// session, version and headers have been checked when they come here.
+func (s *Server) amend(ctx context.Context, message json.RawMessage, out *outcome, failure mcp.JSONRPCError) mcp.JSONRPCMessage {
 	if out.code != 0 {
 		failure.Error.Code, failure.Error.Data = out.code, out.data
 		return failure
+	}
+	if failure.Error.Code == codeMethodNotFound {
+		return s.extension(ctx, message, failure)
 	}
 	var request struct {
 		Method string `json:"method"`
@@ -105,10 +146,11 @@ func (s *Server) HandleMessage(ctx context.Context, message json.RawMessage) mcp
 		} `json:"params"`
 	}
 	_ = json.Unmarshal(message, &request) // what can't be read has been complained about already
+	missing := strings.Contains(failure.Error.Message, "not found")
 	switch {
-	case request.Method == "tools/call" && failure.Error.Code == codeInvalidParams:
+	case request.Method == "tools/call" && failure.Error.Code == codeInvalidParams && missing:
 		failure.Error.Message = s.unknownTool(request.Params.Name)
-	case request.Method == "resources/read" && (failure.Error.Code == codeInvalidParams || failure.Error.Code == codeNotFound):
+	case request.Method == "resources/read" && (failure.Error.Code == codeInvalidParams || failure.Error.Code == codeNotFound) && missing:
 		failure.Error.Message = unknownAddress(request.Params.URI)
 		failure.Error.Data = map[string]any{"uri": request.Params.URI}
 	}

@@ -76,6 +76,7 @@ func (t *Stdio) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		return fmt.Errorf("register the stdio session: %w", err)
 	}
 	defer t.server.mcp.UnregisterSession(context.WithoutCancel(ctx), t.session.id)
+	defer t.server.watch.drop(t.session.id)
 	ctx = t.server.mcp.WithContext(ctx, t.session)
 
 	written := make(chan error, 1)
@@ -136,6 +137,7 @@ func (t *Stdio) read(ctx context.Context, in io.Reader) error {
 // accept decides where a message is worked on: notifications and the cheap requests whose order matters at once, the
 // rest each in a goroutine of its own.
 func (t *Stdio) accept(ctx context.Context, line []byte) {
+	t.server.trace.record(t.session.id, fromClient, line)
 	message, fault := peek(line)
 	if fault != nil {
 		t.send(fault.encode())
@@ -221,6 +223,11 @@ func (t *Stdio) handle(ctx context.Context, message envelope, line []byte) (answ
 			answer = (&rpcError{ID: message.ID, Code: codeInternal, Message: incidentText(incident)}).encode()
 		}
 	}()
+	stop, fault := t.server.follow(ctx, t.session.id, message, line, t.tell)
+	if fault != nil {
+		return fault.encode()
+	}
+	defer stop()
 	reply := t.server.HandleMessage(ctx, line)
 	if reply == nil {
 		return nil
@@ -232,6 +239,16 @@ func (t *Stdio) handle(ctx context.Context, message envelope, line []byte) (answ
 		return (&rpcError{ID: message.ID, Code: codeInternal, Message: incidentText(incident)}).encode()
 	}
 	return encoded
+}
+
+// tell queues a notification of the session; one that has no room is dropped.
+func (t *Stdio) tell(method string, params map[string]any) {
+	meta, _ := params["_meta"].(map[string]any)
+	n := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{Method: method, Params: mcp.NotificationParams{Meta: meta, AdditionalFields: params}}}
+	select {
+	case t.session.notifications <- n:
+	default:
+	}
 }
 
 // send queues an answer for stdout. Once nobody waits for it, it is dropped.
@@ -249,7 +266,7 @@ func (t *Stdio) send(message []byte) {
 // progress before it returns, so a client sees both in that order. The first failure ends the session; what comes
 // after it is taken and dropped, so that no handler hangs on it.
 func (t *Stdio) write(out io.Writer, fail context.CancelCauseFunc) error {
-	w := &lineWriter{w: bufio.NewWriterSize(out, 64<<10), fail: fail}
+	w := &lineWriter{w: bufio.NewWriterSize(out, 64<<10), fail: fail, record: func(message []byte) { t.server.trace.record(t.session.id, fromServer, message) }}
 	for {
 		select {
 		case n := <-t.session.notifications:
@@ -289,9 +306,10 @@ func (t *Stdio) drain(w *lineWriter) {
 
 // lineWriter writes one message on a line and remembers the first failure.
 type lineWriter struct {
-	w    *bufio.Writer
-	fail context.CancelCauseFunc
-	err  error
+	w      *bufio.Writer
+	fail   context.CancelCauseFunc
+	record func(message []byte)
+	err    error
 }
 
 func (l *lineWriter) notification(n mcp.JSONRPCNotification) {
@@ -306,6 +324,7 @@ func (l *lineWriter) line(message []byte) {
 	if l.err != nil {
 		return
 	}
+	l.record(message)
 	if _, err := l.w.Write(message); err != nil {
 		l.broken(err)
 		return

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,12 +80,26 @@ func (s *safeBuffer) String() string {
 	return s.b.String()
 }
 
-func connect(t *testing.T, offered ...tools.Tool) *peer {
-	t.Helper()
+// newServer builds a server over a shelf, whose log can be looked at.
+func newServer(offered ...tools.Tool) (*Server, *safeBuffer) {
+	return newServerOver(shelf{"skill://demo/SKILL.md": {URI: "skill://demo/SKILL.md", MIME: "text/markdown", Text: "# x", Total: 3}}, offered...)
+}
+
+func newServerOver(library Library, offered ...tools.Tool) (*Server, *safeBuffer) {
 	var ids atomic.Int64
 	log := &safeBuffer{}
-	s := New(Options{Version: "test", Tools: offered, Resources: shelf{"skill://demo/SKILL.md": {URI: "skill://demo/SKILL.md", MIME: "text/markdown", Text: "# x", Total: 3}},
-		Log: zerolog.New(log), NewID: func() string { return fmt.Sprintf("id%04d", ids.Add(1)) }})
+	return New(Options{Version: "test", Tools: offered, Resources: library, Skills: demoSkills, Log: zerolog.New(log), Poll: time.Millisecond,
+		NewID: func() string { return fmt.Sprintf("id%04d", ids.Add(1)) }}), log
+}
+
+func connect(t *testing.T, offered ...tools.Tool) *peer {
+	t.Helper()
+	s, log := newServer(offered...)
+	return connectTo(t, s, log)
+}
+
+func connectTo(t *testing.T, s *Server, log *safeBuffer) *peer {
+	t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	ctx, stop := context.WithCancel(t.Context())
@@ -431,5 +446,32 @@ func TestAClientThatStopsReadingEndsTheSession(t *testing.T) {
 		}
 	case <-time.After(deadline):
 		t.Fatal("still serving")
+	}
+}
+
+// A picture comes as image content in base64 beside the text and the structured content.
+func TestImagesAreImageContent(t *testing.T) {
+	data := []byte("\x89PNG\r\n\x1a\n\x00\xff")
+	p := connect(t, tool("picture", func(context.Context, engine.Caller, json.RawMessage) (tools.Result, error) {
+		return tools.Result{Structured: map[string]any{"x": 1}, Text: "one", Images: []tools.Image{{MIME: "image/png", Data: data}},
+			Links: []tools.Link{{URI: "run://r-1/x.md", Name: "x.md", MIME: "text/markdown"}}}, nil
+	}))
+	p.initialize()
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"picture","arguments":{}}}`)
+	var result struct {
+		Content []struct {
+			Type, Text, Data, MIMEType, URI string
+		}
+		StructuredContent map[string]any
+	}
+	if err := json.Unmarshal(p.next().Result, &result); err != nil {
+		t.Fatal(err)
+	}
+	c := result.Content
+	if len(c) != 3 || c[0].Text != "one" || c[1].Type != "image" || c[1].MIMEType != "image/png" || c[2].Type != "resource_link" || result.StructuredContent["x"] != 1.0 {
+		t.Fatalf("%+v", result)
+	}
+	if got, err := base64.StdEncoding.DecodeString(c[1].Data); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("data %q, %v", c[1].Data, err)
 	}
 }

@@ -50,14 +50,16 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
+var echo = tools.Tool{
+	Name: "echo", Title: "Echo", Description: "Gives back what it got.", InputSchema: schema(`"x":{"type":"string"}`), OutputSchema: schema(`"x":{"type":"string"}`),
+	Annotations: tools.Annotations{ReadOnly: true, Idempotent: true},
+	Call: func(_ context.Context, _ engine.Caller, arguments json.RawMessage) (tools.Result, error) {
+		return tools.Result{Structured: arguments, Text: "echoed", Links: []tools.Link{{URI: "run://r-1/x.md", Name: "x.md", MIME: "text/markdown"}}}, nil
+	},
+}
+
 func play(t *testing.T, send string) string {
-	p := connect(t, tools.Tool{
-		Name: "echo", Title: "Echo", Description: "Gives back what it got.", InputSchema: schema(`"x":{"type":"string"}`), OutputSchema: schema(`"x":{"type":"string"}`),
-		Annotations: tools.Annotations{ReadOnly: true, Idempotent: true},
-		Call: func(_ context.Context, _ engine.Caller, arguments json.RawMessage) (tools.Result, error) {
-			return tools.Result{Structured: arguments, Text: "echoed", Links: []tools.Link{{URI: "run://r-1/x.md", Name: "x.md", MIME: "text/markdown"}}}, nil
-		},
-	})
+	p := connect(t, echo)
 	var got strings.Builder
 	for line := range strings.Lines(send) {
 		var e envelope
@@ -72,13 +74,19 @@ func play(t *testing.T, send string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var pretty bytes.Buffer
-		if err := json.Indent(&pretty, answer, "", " "); err != nil {
-			t.Fatal(err)
-		}
-		got.Write(bytes.ReplaceAll(pretty.Bytes(), []byte(quoted(Instructions)), []byte(`"(the instructions)"`)))
+		got.Write(pretty(t, answer))
 	}
 	return got.String()
+}
+
+// pretty writes an answer as transcripts have it.
+func pretty(t *testing.T, answer []byte) []byte {
+	t.Helper()
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, answer, "", " "); err != nil {
+		t.Fatalf("%v in %q", err, answer)
+	}
+	return bytes.ReplaceAll(indented.Bytes(), []byte(quoted(Instructions)), []byte(`"(the instructions)"`))
 }
 
 func quoted(s string) string {

@@ -1,20 +1,41 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/skill"
 	"github.com/trainwright/trainwright/server"
 	"github.com/trainwright/trainwright/tools"
 )
 
+// tokenVariable is where the token of an HTTP server may be instead of in a file.
+const tokenVariable = "TRAINWRIGHT_HTTP_TOKEN"
+
+// httpFlags are the flags of serve that are about HTTP.
+type httpFlags struct {
+	address, tokenFile string
+	options            server.HTTPOptions
+}
+
 func serveCommand(s *settings, t terminal) *cobra.Command {
-	return &cobra.Command{
-		Use: "serve", Short: "Serve an MCP client over stdin and stdout", Args: cobra.NoArgs,
+	web := &httpFlags{}
+	var traceFile string
+	command := &cobra.Command{
+		Use: "serve", Short: "Serve MCP clients over stdin and stdout, or over HTTP", Args: cobra.NoArgs,
 		Long: "Serves one MCP client over stdin and stdout, until stdin ends or a signal comes. stdout carries the protocol and\n" +
-			"nothing else; logs go to stderr. Jobs that were started go on after the end.",
+			"nothing else; logs go to stderr. Jobs that were started go on after the end.\n\n" +
+			"With --http ADDRESS it serves many clients over streamable HTTP at http://ADDRESS/mcp instead, and whether it is there\n" +
+			"at /healthz. An address that other machines can reach needs a token, which clients send as Authorization: Bearer.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			log, err := s.logger(t, zerolog.InfoLevel)
 			if err != nil {
@@ -22,10 +43,101 @@ func serveCommand(s *settings, t terminal) *cobra.Command {
 			}
 			ctx, stop := interruptible(c.Context())
 			defer stop()
+			trace, end, err := openTrace(traceFile)
+			if err != nil {
+				return err
+			}
+			defer end(log)
 			workspace := s.open()
-			srv := server.New(server.Options{Version: version(), Tools: tools.All(workspace.deps()), Resources: workspace, Log: log})
+			srv := server.New(server.Options{Version: version(), Tools: tools.All(workspace.deps()), Resources: workspace, Skills: workspace.skills, Log: log, Trace: trace})
+			if web.address != "" {
+				return web.serve(ctx, t, srv)
+			}
 			os.Stdout = os.Stderr // whatever a library prints must not reach the client as protocol
 			return server.NewStdio(srv).Serve(ctx, t.in, t.out)
 		},
 	}
+	flags := command.Flags()
+	flags.StringVar(&traceFile, "trace", "", "append every message of the protocol to this file, one JSON object on a line, secrets masked")
+	flags.StringVar(&web.address, "http", "", "serve streamable HTTP on this host:port instead of stdio; port 0 takes a free one and prints it on stderr")
+	flags.StringVar(&web.tokenFile, "token-file", "", "file with the token that HTTP clients must send (or "+tokenVariable+" in the environment)")
+	flags.StringSliceVar(&web.options.Hosts, "allow-host", nil, "further name under which HTTP clients reach this server; may be given again")
+	flags.StringSliceVar(&web.options.Origins, "allow-origin", nil, "further web origin (https://host:port) that may send to it; may be given again")
+	flags.Int64Var(&web.options.MaxBody, "max-body", 16<<20, "longest HTTP request body in bytes")
+	flags.IntVar(&web.options.MaxSessions, "max-sessions", 1000, "HTTP sessions that may be open at once")
+	flags.Float64Var(&web.options.Rate, "rate", 1000, "HTTP requests per second of one client")
+	flags.IntVar(&web.options.Concurrent, "concurrent", 256, "unanswered HTTP requests of one client")
+	return command
+}
+
+// openTrace opens the file that records the protocol; without a name there is no record. What clients say is nobody
+// else's to read.
+func openTrace(name string) (trace *server.Trace, end func(zerolog.Logger), err error) {
+	if name == "" {
+		return nil, func(zerolog.Logger) {}, nil
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, nil, usageError{fmt.Errorf("--trace: %w", err)}
+	}
+	trace = server.NewTrace(file, time.Now)
+	return trace, func(log zerolog.Logger) {
+		if err := errors.Join(trace.Err(), file.Close()); err != nil {
+			log.Error().Err(err).Msg("the trace is not whole")
+		}
+	}, nil
+}
+
+// skills gives the library of the workspace.
+func (w *workspace) skills() (*skill.Library, error) {
+	source, err := w.source()
+	if err != nil {
+		return nil, err
+	}
+	return source.Library, nil
+}
+
+// serve answers HTTP clients until ctx is done.
+func (f *httpFlags) serve(ctx context.Context, t terminal, srv *server.Server) error {
+	token, err := f.token()
+	if err != nil {
+		return usageError{err}
+	}
+	f.options.Token = token
+	listener, err := server.ListenHTTP(f.address, token)
+	var refused *finding.Refused
+	if errors.As(err, &refused) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	announce(t, listener.Addr())
+	return server.NewHTTP(srv, f.options).Serve(ctx, listener)
+}
+
+// announce says on stderr, beside the log, where clients connect.
+func announce(t terminal, address net.Addr) {
+	fmt.Fprintf(t.err, "trainwright serves MCP at http://%s/mcp\n", address)
+}
+
+// token reads the token from its file or the environment; both may be absent. The environment is what jobs inherit, so
+// it does not stay there.
+func (f *httpFlags) token() (string, error) {
+	given := strings.TrimSpace(os.Getenv(tokenVariable))
+	if err := os.Unsetenv(tokenVariable); err != nil {
+		return "", fmt.Errorf("clear %s: %w", tokenVariable, err)
+	}
+	if f.tokenFile == "" {
+		return given, nil
+	}
+	data, err := os.ReadFile(f.tokenFile)
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	token := strings.TrimSpace(string(data))
+	if token == "" {
+		return "", fmt.Errorf("--token-file: %s is empty; make a token with: openssl rand -hex 32", f.tokenFile)
+	}
+	return token, nil
 }
