@@ -24,8 +24,6 @@ const (
 
 // The bounds in time. A stream may be silent for as long as it likes; only what should be quick has a limit.
 const (
-	headerTimeout = 10 * time.Second // to send the headers of a request
-	bodyTimeout   = 30 * time.Second // to send its body
 	writeTimeout  = 30 * time.Second // for the client to take one piece of an answer
 	idleTimeout   = 2 * time.Minute  // of a connection between two requests
 	callGrace     = 2 * time.Second  // for calls in flight when the server stops
@@ -53,6 +51,8 @@ type HTTPOptions struct {
 	// unanswered. A client is a session, or else the address it comes from.
 	Rate       float64
 	Concurrent int
+	// Patience is how long a client may take to send the headers of a request, and again to send its body.
+	Patience time.Duration
 	// KeepAlive is the time between two signs of life on a stream, and before the first one of a call.
 	KeepAlive time.Duration
 }
@@ -72,6 +72,9 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	}
 	if o.Concurrent <= 0 {
 		o.Concurrent = 256
+	}
+	if o.Patience <= 0 {
+		o.Patience = 15 * time.Second
 	}
 	if o.KeepAlive <= 0 {
 		o.KeepAlive = 15 * time.Second
@@ -118,7 +121,7 @@ func NewHTTP(s *Server, o HTTPOptions) *HTTP {
 func (h *HTTP) Serve(ctx context.Context, listener net.Listener) error {
 	h.public = !isLoopback(listener.Addr().String())
 	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		Handler: h, ReadHeaderTimeout: h.options.Patience, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // what clients break is no fault of ours
 	}
 	failed := make(chan error, 1)
@@ -160,15 +163,13 @@ func (h *HTTP) shutdown(server *http.Server) error {
 	return nil
 }
 
-// forget ends a session in mcp-go too, which only does so for a request to.
-func (h *HTTP) forget(id string) {
-	h.inner.Handle(discarded{}, &mcpserver.HTTPRequest{Method: http.MethodDelete, Header: http.Header{mcpserver.HeaderKeySessionID: {id}}, Context: context.Background()})
-}
-
 // ServeHTTP answers one request.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := newExchange(h, w, r)
 	defer x.end()
+	if r.ContentLength != 0 { // of a request that is refused the body is read too, by net/http, which would wait for it
+		_ = x.control.SetReadDeadline(time.Now().Add(h.options.Patience)) // not every writer of a test can
+	}
 	if no := h.admit(r); no != nil {
 		x.refuse(no)
 		return
@@ -228,33 +229,47 @@ func (h *HTTP) health(x *exchange) {
 
 // post takes one message.
 func (h *HTTP) post(x *exchange, r *http.Request) {
-	body, no := h.body(x, r)
+	message, body, no := h.message(x, r)
 	if no != nil {
 		x.refuse(no)
 		return
 	}
-	x.client = r.Header.Get(mcpserver.HeaderKeySessionID)
-	h.server.trace.record(x.named(), fromClient, body)
-	message, fault := peek(body)
-	if fault != nil {
-		x.refuse(&refused{status: http.StatusBadRequest, code: fault.Code, id: fault.ID, text: fault.Message})
-		return
-	}
-	if no := h.session(r, message.Method, isModern(r, body)); no != nil {
+	modern := isModern(r, body)
+	if no := h.session(r, message.Method, modern); no != nil {
 		no.id = message.ID
 		x.refuse(no)
 		return
 	}
-	if message.Method == "notifications/cancelled" && isModern(r, body) {
+	if message.Method == "notifications/cancelled" && modern {
 		// A request without a session is cancelled by closing its stream. mcp-go would cancel by the id alone, which
 		// another client may have used too.
 		x.WriteHeader(http.StatusAccepted)
 		return
 	}
-	x.answers(message, body, isModern(r, body))
+	x.answers(message, body, modern)
+	h.pass(x, r)
+}
+
+// message reads a request's message.
+func (h *HTTP) message(x *exchange, r *http.Request) (envelope, []byte, *refused) {
+	body, no := h.body(x, r)
+	if no != nil {
+		return envelope{}, nil, no
+	}
+	x.client, x.read = r.Header.Get(mcpserver.HeaderKeySessionID), true
+	h.server.trace.record(x.named(), fromClient, body)
+	message, fault := peek(body)
+	if fault != nil {
+		return message, body, &refused{status: http.StatusBadRequest, code: fault.Code, id: fault.ID, text: fault.Message}
+	}
+	return message, body, nil
+}
+
+// pass hands a message on to mcp-go.
+func (h *HTTP) pass(x *exchange, r *http.Request) {
 	ctx := context.WithValue(context.WithValue(r.Context(), exchangeKey{}, x), outcomeKey{}, x.out)
 	owner := h.owner(r, x)
-	stop, fault := h.server.follow(ctx, owner, message, body, h.tellOf(r, x))
+	stop, fault := h.server.follow(ctx, owner, x.message, x.raw, h.tellOf(r, x))
 	if !x.modern && !h.sessions.known(owner) { // it ended meanwhile
 		h.server.watch.drop(owner)
 	}
@@ -268,16 +283,16 @@ func (h *HTTP) post(x *exchange, r *http.Request) {
 	}
 	defer stop()
 	limit := h.aborting
-	if message.Method == "subscriptions/listen" {
+	if x.message.Method == "subscriptions/listen" {
 		limit = h.stopping
 	}
 	ctx, done := until(ctx, limit)
 	defer done()
-	h.inner.ServeHTTP(x, withBody(r.WithContext(ctx), body))
+	h.inner.ServeHTTP(x, withBody(r.WithContext(ctx), x.raw))
 	if h.aborting.Err() != nil && r.Context().Err() == nil && x.unanswered() { // mcp-go takes every end for the client's
 		x.drain()
 		x.Header().Set("Content-Type", "application/json")
-		_ = x.answer((&rpcError{ID: message.ID, Code: codeInternal, Message: "the server stops; jobs go on. Connect again later and repeat the call: what was committed is kept"}).encode(), false)
+		_ = x.answer((&rpcError{ID: x.message.ID, Code: codeInternal, Message: "the server stops; jobs go on. Connect again later and repeat the call: what was committed is kept"}).encode(), false)
 	}
 }
 
@@ -352,12 +367,13 @@ func unknownSession() *refused {
 	return &refused{status: http.StatusNotFound, text: "there is no such session; it ended or never was: send initialize for a new one"}
 }
 
-// body reads a request's body within its limits. The deadline holds for the body only: left in place it would end the
-// call that follows.
+// body reads a request's body within its limits. The deadline of it is taken away when it is whole: left in place it
+// would end the call that follows.
 func (h *HTTP) body(x *exchange, r *http.Request) ([]byte, *refused) {
-	_ = x.control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not every writer of a test can
 	body, err := io.ReadAll(http.MaxBytesReader(x.writer, r.Body, h.options.MaxBody))
-	_ = x.control.SetReadDeadline(time.Time{})
+	if err == nil {
+		_ = x.control.SetReadDeadline(time.Time{})
+	}
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	mcpserver "github.com/mark3labs/mcp-go/server"
 )
 
 // sessions knows the sessions of the protocols before 2026-07-28. mcp-go's own managers take ids that were never given
@@ -145,6 +147,29 @@ func (s *sessions) all() []string {
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.open))
 }
+
+// forget ends a session in mcp-go too, which only does so for a request to.
+func (h *HTTP) forget(id string) {
+	h.inner.Handle(discarded{}, &mcpserver.HTTPRequest{Method: http.MethodDelete, Header: http.Header{mcpserver.HeaderKeySessionID: {id}}, Context: context.Background()})
+}
+
+// discarded takes the answer of a request that we made ourselves.
+type discarded struct{}
+
+// Header is a header nobody reads.
+func (discarded) Header() http.Header { return http.Header{} }
+
+// WriteHeader does nothing.
+func (discarded) WriteHeader(int) {}
+
+// Write does nothing.
+func (discarded) Write(p []byte) (int, error) { return len(p), nil }
+
+// Flush does nothing.
+func (discarded) Flush() {}
+
+// CanStream says no.
+func (discarded) CanStream() bool { return false }
 
 // clients counts what each client asks for. A client may send a second's worth of its rate at once.
 type clients struct {

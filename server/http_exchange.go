@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -16,13 +15,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 )
-
-// queuedEvents is how many notifications of one request may wait for a slow client; more are dropped, the next progress
-// replaces them.
-const queuedEvents = 256
-
-// frameHead is how mcp-go begins an event of a stream.
-const frameHead = "event: message\ndata: "
 
 // exchange is one HTTP request and its answer. It stands between mcp-go and the connection: notifications of a call are
 // written here, in order and before the answer, where mcp-go hands them to whatever stream of the session looks first
@@ -41,6 +33,7 @@ type exchange struct {
 	header  http.Header // what mcp-go sets; it knows nothing of the lock
 
 	client  string   // the session, if there is one
+	read    bool     // a message was read
 	message envelope // of a POST
 	raw     []byte
 	modern  bool
@@ -94,84 +87,6 @@ func (x *exchange) listens() {
 	x.pump()
 }
 
-func (x *exchange) pump() {
-	x.queue, x.halt, x.drained = make(chan []byte, queuedEvents), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(x.drained)
-		life := time.NewTicker(x.http.options.KeepAlive)
-		defer life.Stop()
-		for {
-			select {
-			case event := <-x.queue:
-				x.event(event)
-			case <-life.C:
-				x.comment()
-			case <-x.halt:
-				for {
-					select {
-					case event := <-x.queue:
-						x.event(event)
-						continue
-					default:
-					}
-					return
-				}
-			}
-		}
-	}()
-}
-
-// drain ends the pump when everything queued is written. What is sent after it is dropped.
-func (x *exchange) drain() {
-	if x.halt == nil {
-		return
-	}
-	x.halted.Do(func() { close(x.halt) })
-	<-x.drained
-}
-
-// notify queues a notification for this request's stream. It never blocks.
-func (x *exchange) notify(method string, params map[string]any) error {
-	encoded, err := json.Marshal(struct {
-		JSONRPC string         `json:"jsonrpc"`
-		Method  string         `json:"method"`
-		Params  map[string]any `json:"params"`
-	}{mcp.JSONRPC_VERSION, method, params})
-	if err != nil {
-		return fmt.Errorf("encode %s: %w", method, err)
-	}
-	if x.queue == nil || !x.streams {
-		return fmt.Errorf("send %s: the client takes no stream", method)
-	}
-	select {
-	case <-x.halt:
-		return fmt.Errorf("send %s: the request is answered", method)
-	default:
-	}
-	select {
-	case x.queue <- encoded:
-		return nil
-	default:
-		return fmt.Errorf("send %s: %d notifications wait already", method, queuedEvents)
-	}
-}
-
-// Notify sends a notification that belongs to a request: over HTTP on the request's own stream, else to the session.
-func (s *Server) Notify(ctx context.Context, method string, params map[string]any) error {
-	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
-		return x.notify(method, params)
-	}
-	return s.mcp.SendNotificationToClient(ctx, method, params)
-}
-
-// callID names a call in the log: over HTTP the request has a name already.
-func (s *Server) callID(ctx context.Context) string {
-	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
-		return x.id
-	}
-	return s.newID()
-}
-
 // Header is the header to be. It counts when an answer is written; a stream that a notification begins has its own.
 func (x *exchange) Header() http.Header { return x.header }
 
@@ -200,10 +115,10 @@ func (x *exchange) Write(p []byte) (int, error) {
 	payload, framed := bytes.CutPrefix(p, []byte(frameHead))
 	payload = bytes.TrimSpace(payload)
 	switch {
+	case framed && (x.listen || saysMethod(payload)): // a request to the client, or a notification of the session
+		return len(p), x.event(payload)
 	case !x.amends || !json.Valid(payload):
 		return len(p), x.plain(p)
-	case framed && saysMethod(payload): // a request to the client, or a notification of the session
-		return len(p), x.event(payload)
 	}
 	x.drain()
 	return len(p), x.answer(x.amend(payload), framed)
@@ -281,94 +196,6 @@ func (x *exchange) unanswered() bool {
 	return x.amends && !x.done
 }
 
-// event writes an event of the stream, which it begins if need be.
-func (x *exchange) event(payload []byte) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	err := x.frame(payload)
-	x.flush()
-	return err
-}
-
-// comment is a sign of life on a stream. A call that takes long begins its stream with it, so that nothing on the way
-// thinks that nobody answers.
-func (x *exchange) comment() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.begun && !x.events && !x.listen || !x.begun && x.listen || !x.streams {
-		return
-	}
-	if !x.listen {
-		x.beginEvents()
-	}
-	_ = x.write([]byte(": still here\n\n")) // a client that is gone ends the request's context
-	x.flush()
-}
-
-// plain writes what needs no amending.
-func (x *exchange) plain(p []byte) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.take()
-	return x.write(p)
-}
-
-// The rest is called with the lock held; take, on the goroutine that sets the header.
-
-func (x *exchange) take() {
-	if !x.begun {
-		maps.Copy(x.writer.Header(), x.header)
-	}
-}
-
-func (x *exchange) frame(payload []byte) error {
-	x.http.server.trace.record(x.named(), fromServer, payload)
-	x.beginEvents()
-	return x.write([]byte(frameHead + string(payload) + "\n\n"))
-}
-
-func (x *exchange) beginEvents() {
-	if !x.begun {
-		header := x.writer.Header()
-		header.Set("Content-Type", "text/event-stream")
-		header.Set("Cache-Control", "no-cache")
-		header.Set("X-Accel-Buffering", "no") // proxies that collect would hold progress back
-		header.Del("Content-Length")
-		x.status = http.StatusOK
-	}
-	x.events = true
-}
-
-func (x *exchange) write(p []byte) error {
-	_ = x.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every writer of a test can
-	defer func() { _ = x.control.SetWriteDeadline(time.Time{}) }()
-	x.begin()
-	n, err := x.writer.Write(p)
-	x.bytes += int64(n)
-	if err != nil {
-		return fmt.Errorf("write to the client: %w", err)
-	}
-	return nil
-}
-
-func (x *exchange) begin() {
-	if x.begun {
-		return
-	}
-	x.begun = true
-	if x.status == 0 {
-		x.status = http.StatusOK
-	}
-	x.writer.Header().Set("X-Content-Type-Options", "nosniff")
-	x.writer.WriteHeader(x.status)
-}
-
-func (x *exchange) flush() {
-	if x.begun {
-		_ = x.control.Flush() // a client that is gone ends the request's context
-	}
-}
-
 // refuse answers before the protocol does.
 func (x *exchange) refuse(no *refused) {
 	header := x.Header()
@@ -383,10 +210,11 @@ func (x *exchange) refuse(no *refused) {
 	}
 	header.Set("Content-Type", "application/json")
 	x.WriteHeader(no.status)
-	if x.amends || x.path == endpointPath && x.verb == http.MethodPost {
-		x.http.server.trace.record(x.named(), fromServer, (&rpcError{ID: no.id, Code: no.code, Message: no.text}).encode())
+	text := (&rpcError{ID: no.id, Code: no.code, Message: no.text}).encode()
+	if x.read {
+		x.http.server.trace.record(x.named(), fromServer, text)
 	}
-	_ = x.plain(append((&rpcError{ID: no.id, Code: no.code, Message: no.text}).encode(), '\n')) // a client that is gone needs no answer
+	_ = x.plain(append(text, '\n')) // a client that is gone needs no answer
 }
 
 // end finishes the answer and logs it. A panic becomes an internal error with an incident id, as on stdio.
@@ -427,21 +255,3 @@ func (x *exchange) crashed() {
 		_ = x.plain(append(text, '\n'))
 	}
 }
-
-// discarded takes the answer of a request that we made ourselves.
-type discarded struct{}
-
-// Header is a header nobody reads.
-func (discarded) Header() http.Header { return http.Header{} }
-
-// WriteHeader does nothing.
-func (discarded) WriteHeader(int) {}
-
-// Write does nothing.
-func (discarded) Write(p []byte) (int, error) { return len(p), nil }
-
-// Flush does nothing.
-func (discarded) Flush() {}
-
-// CanStream says no.
-func (discarded) CanStream() bool { return false }

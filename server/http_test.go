@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -725,5 +726,103 @@ func TestHealthSaysThatItStops(t *testing.T) {
 	w.http.stop()
 	if a := w.do(r); a.status != 503 || strings.TrimSpace(a.body) != `{"status":"stopping"}` {
 		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// Clients that come, call, cancel, leave and come again leave nothing behind.
+func TestNothingIsLeftOfManyClients(t *testing.T) {
+	library := newLiving()
+	s, log := newServerOver(library, echo, tool("waits", func(ctx context.Context, _ engine.Caller, _ json.RawMessage) (tools.Result, error) {
+		<-ctx.Done()
+		return tools.Result{}, ctx.Err()
+	}))
+	http.DefaultClient.CloseIdleConnections()
+	before := runtime.NumGoroutine()
+	w := openOn(t, HTTPOptions{}, s, log)
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			session := w.session()
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			get := w.request(ctx, "", session...)
+			get.Method = http.MethodGet
+			_, end := w.stream(get)
+			w.post(subscribeLine(1, "subscribe", "run://r-1/run.json"), session...)
+			gone := make(chan struct{})
+			go func() {
+				defer close(gone)
+				if response, err := http.DefaultClient.Do(w.request(ctx, callLine(2, "waits"), session...)); err == nil {
+					_ = response.Body.Close()
+				}
+			}()
+			if a := w.post(callLine(3, "echo"), session...); a.last().Result == nil {
+				t.Errorf("%d %s", a.status, a.body)
+			}
+			leave()
+			end()
+			<-gone
+			if a := w.post(ping, session...); a.status != http.StatusOK {
+				t.Errorf("after leaving: %d %s", a.status, a.body)
+			}
+		})
+	}
+	all.Wait()
+	w.stop()
+	if err := <-w.done; err != nil {
+		t.Error(err)
+	}
+	isQuiet(t, s)
+	if n := len(w.http.sessions.all()); n != 0 {
+		t.Errorf("%d sessions are open", n)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	limit := time.Now().Add(deadline)
+	for runtime.NumGoroutine() > before {
+		if time.Now().After(limit) {
+			stacks := make([]byte, 1<<16)
+			t.Fatalf("%d goroutines, there were %d:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// A client that is slow to send is cut off; one that listens and says nothing is not.
+func TestSlowSendersAreCutOffAndListenersAreNot(t *testing.T) {
+	const patience = 50 * time.Millisecond
+	w := open(t, HTTPOptions{Patience: patience}, tool("slow", func(context.Context, engine.Caller, json.RawMessage) (tools.Result, error) {
+		time.Sleep(4 * patience)
+		return tools.Result{Structured: map[string]any{"ok": true}}, nil
+	}))
+	session := w.session()
+	get := w.request(t.Context(), "", session...)
+	get.Method = http.MethodGet
+	_, leave := w.stream(get)
+	defer leave()
+	for name, sent := range map[string]string{
+		"headers":                           "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Half",
+		"body":                              "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+		"body of a request that is refused": "POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+	} {
+		conn, err := net.Dial("tcp", w.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, sent); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.SetReadDeadline(time.Now().Add(deadline)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(conn); err != nil { // the end of the connection, not of our patience
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if a := w.post(callLine(1, "slow"), session...); !strings.Contains(a.body, `"ok":true`) {
+		t.Errorf("a call longer than that: %d %s", a.status, a.body)
+	}
+	if w.http.sessions.stream(session[1]) == nil {
+		t.Error("the stream was cut")
 	}
 }

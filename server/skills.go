@@ -173,36 +173,65 @@ func entryOf(s *skill.Skill) skillEntry {
 	return entry
 }
 
-// childrenOf lists a folder of a skill by address from the skill's list of files, which has what may be read and nothing
-// else; nil when there is no such folder. Of a skill with more files than the list holds, those in it are shown.
+// childrenOf lists a folder of a skill by address; nil when there is no such folder. What a skill lists is what may be
+// read of it; one with more files than may be listed is looked up on disk.
 func childrenOf(s *skill.Skill, dir string) []mcp.Resource {
+	files := s.Files
+	if s.Dynamic {
+		files = filesIn(s, dir)
+	}
 	var children []mcp.Resource
 	below := dir + "/"
 	if dir == "." {
 		below = ""
 	}
-	for _, f := range s.Files {
+	for _, f := range files {
 		rest, inside := strings.CutPrefix(f.Path, below)
 		if !inside {
 			continue
 		}
 		name, _, deeper := strings.Cut(rest, "/")
-		if deeper {
-			folder := mcp.NewResource(s.URI(path.Join(dir, name)), name, mcp.WithMIMEType(mimeDirectory))
-			if !slices.ContainsFunc(children, func(r mcp.Resource) bool { return r.URI == folder.URI }) {
-				children = append(children, folder)
-			}
-			continue
+		folder := mcp.NewResource(s.URI(path.Join(dir, name)), name, mcp.WithMIMEType(mimeDirectory))
+		switch {
+		case !deeper:
+			children = append(children, wireFile(s, f, name))
+		case !slices.ContainsFunc(children, func(r mcp.Resource) bool { return r.URI == folder.URI }):
+			children = append(children, folder)
 		}
-		child := mcp.NewResource(f.URI, name, mcp.WithMIMEType(resources.MIMEType(f.Path, nil)))
-		child.Size = &f.Size
-		if f.Path == manifestFile {
-			child.Name, child.Title, child.Description = s.Name, s.Name, s.Description
-		}
-		children = append(children, child)
 	}
 	slices.SortFunc(children, func(a, b mcp.Resource) int { return strings.Compare(a.URI, b.URI) })
 	return children
+}
+
+func wireFile(s *skill.Skill, f skill.File, name string) mcp.Resource {
+	r := mcp.NewResource(s.URI(f.Path), name, mcp.WithMIMEType(resources.MIMEType(f.Path, nil)))
+	r.Size = &f.Size
+	if f.Path == manifestFile {
+		r.Name, r.Title, r.Description = s.Name, s.Name, s.Description
+	}
+	return r
+}
+
+// filesIn gives the direct children of a folder on disk as files; a folder among them stands for some file in it. What
+// is hidden or compiled is no part of a skill.
+func filesIn(s *skill.Skill, dir string) []skill.File {
+	entries, err := fs.ReadDir(s.FS, dir)
+	if err != nil {
+		return nil // no such folder, or none that may be read
+	}
+	var files []skill.File
+	for _, entry := range entries {
+		name := path.Join(dir, entry.Name())
+		info, err := fs.Stat(s.FS, name)
+		switch {
+		case err != nil || strings.HasPrefix(entry.Name(), ".") || entry.Name() == "__pycache__":
+		case info.IsDir():
+			files = append(files, skill.File{Path: name + "/"})
+		case info.Mode().IsRegular():
+			files = append(files, skill.File{Path: name, Size: info.Size()})
+		}
+	}
+	return files
 }
 
 // splitSkill takes skill://<name>[/<path>] apart; the path is "." for the skill's own folder.

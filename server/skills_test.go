@@ -110,6 +110,7 @@ func TestASkillBeyondTheLimitsIsDynamic(t *testing.T) {
 	if code := ask(t, s, "skills/get", map[string]any{"uri": "skill://big/SKILL.md"}, &got); code != 0 || string(got.Skill.Resources) != `"dynamic"` {
 		t.Errorf("%d, %s", code, got.Skill.Resources)
 	}
+	files["big/.hidden"], files["big/last/z.md"] = &fstest.MapFile{}, &fstest.MapFile{}
 	seen := 0
 	for cursor := ""; ; {
 		var page struct {
@@ -124,8 +125,11 @@ func TestASkillBeyondTheLimitsIsDynamic(t *testing.T) {
 			break
 		}
 	}
-	if seen != skill.MaxFiles {
-		t.Errorf("the pages of the folder have %d files, want %d", seen, skill.MaxFiles)
+	if want := skill.MaxFiles + 2; seen != want {
+		t.Errorf("the pages of the folder have %d children, want %d", seen, want)
+	}
+	if code := ask(t, s, "resources/directory/read", map[string]any{"uri": "skill://big/none"}, &struct{}{}); code != codeInvalidParams {
+		t.Errorf("got %d", code)
 	}
 }
 
