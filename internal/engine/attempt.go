@@ -192,7 +192,7 @@ func (r *Run) recall(n int) error {
 }
 
 // maxEvents is how many events of an attempt a result tells: the newest; all of them are in events.jsonl.
-const maxEvents = 40
+const maxEvents = 20
 
 // attemptEvents are the events of the attempt that is under way, as a result carries them.
 func (r *Run) attemptEvents() []map[string]any {

@@ -1,11 +1,14 @@
 package trainer
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/engine"
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/jobs"
 	"github.com/trainwright/trainwright/internal/policy"
@@ -39,5 +42,22 @@ func TestABudgetStopsPhase5(t *testing.T) {
 	}
 	if entries, _ := jobs.List(roots); len(entries) != 1 {
 		t.Errorf("%d jobs", len(entries))
+	}
+}
+
+// A rerun takes hours as any launch does.
+func TestRerunKeepsToTheBudget(t *testing.T) {
+	f := newFixture(t)
+	answer := f.walk()
+	wantStatus(t, answer, contract.StatusSuccess)
+	none := 0.0
+	f.trainer.Authority.Policy = policy.Policy{Budget: policy.Budget{CoreHours: &none}}
+	_, err := f.trainer.Rerun(t.Context(), engine.Silent, answer.Run.RunID, time.Minute)
+	var refused *finding.Refused
+	if !errors.As(err, &refused) || refused.Findings[0].Code != "budget_needs_time_limit" {
+		t.Errorf("%v", err)
+	}
+	if n := jobCount(t, f, answer); n != 1 {
+		t.Errorf("%d jobs", n)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/trainwright/trainwright/internal/engine"
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/jobs"
+	"github.com/trainwright/trainwright/internal/launch"
 	"github.com/trainwright/trainwright/internal/rundir"
 	"github.com/trainwright/trainwright/internal/snapshot"
 )
@@ -135,9 +136,16 @@ func (r *repeat) start(ctx context.Context) (*jobs.Entry, error) {
 	}
 	var outcome engine.Outcome
 	work := &launchWork{p: execution{r.t}, step: &engine.Step{Run: r.run, Caller: r.caller, Now: r.t.Engine.Now}, out: &outcome, made: r.made}
+	work.given.Launch = &Launch{Channel: r.last.Request.Channel, Resources: r.last.Request.Resources}
+	work.request.Command = launch.Join(r.last.Request.Command)
 	if ok, err := work.noneUnderWay(ctx); err != nil || !ok {
 		return nil, errors.Join(err, refusalUnless(ok, outcome.Findings))
 	}
+	release, ok, err := work.authorised(ctx)
+	if err != nil || !ok {
+		return nil, errors.Join(err, refusalUnless(ok, outcome.Findings))
+	}
+	defer release()
 	taken, err := r.verify(ctx)
 	if err != nil {
 		return nil, err
