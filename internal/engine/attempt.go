@@ -24,6 +24,7 @@ const (
 	attemptsFolder = "attempts"
 	attemptFile    = "attempt.json"
 	answerFile     = "answer.json"
+	attemptBegun   = "attempt_begun" // the event
 )
 
 // begun says when an attempt began.
@@ -108,7 +109,7 @@ func (e *Engine) begin(run *Run, n int) error {
 	if again {
 		return nil
 	}
-	return run.Dir.AppendEvent(rundir.Event{Time: now, Event: "attempt_begun", By: "agent", Detail: map[string]any{"attempt": n}})
+	return run.Dir.AppendEvent(rundir.Event{Time: now, Event: attemptBegun, By: "agent", Detail: map[string]any{"attempt": n}})
 }
 
 // keep stores what the attempt under way came to, its answer last.
@@ -200,14 +201,10 @@ func (r *Run) attemptEvents() []map[string]any {
 	if err != nil {
 		return []map[string]any{} // the events are no part of the evidence; a file that can't be read holds the run up nowhere
 	}
-	var from begun
-	if err := rundir.ReadJSON(r.File(attemptName(r.Attempt, attemptFile)), &from); err != nil || len(r.attempts()) < 2 {
-		from.BegunAt = time.Time{} // the first attempt began with the run
-	}
 	out := []map[string]any{}
 	for _, event := range events {
-		if event.Time.Before(from.BegunAt) {
-			continue
+		if n, ok := event.Detail["attempt"].(float64); ok && event.Event == attemptBegun && int(n) == r.Attempt {
+			out = out[:0] // what stands before it is of the attempts before; clocks are set back, lines are not
 		}
 		entry := map[string]any{"time": event.Time.Format(time.RFC3339), "event": event.Event, "by": event.By}
 		if event.Phase != "" {

@@ -55,17 +55,22 @@ const (
 func ReadLeft(folder string) (*Left, error) { return readRecord[Left](folder, LeftFile) }
 
 // WriteLeft lists the folders that the request watches. Whoever writes the exit record calls it just before, and writes the
-// record whatever it answers. A list that something else has put there does not stay.
-func WriteLeft(folder string, request Request, now time.Time) error {
+// record whatever it answers, with the hash of the list ("" without one). A list that something else has put there does not
+// stay.
+func WriteLeft(folder string, request Request, now time.Time) (sha string, err error) {
 	if len(request.Watch) == 0 {
-		return nil
+		return "", nil
 	}
 	path := filepath.Join(folder, LeftFile)
 	_ = os.Remove(path) // it is replaced anyhow, unless the disk is full
-	if err := rundir.WriteJSON(path, list(folder, request.Watch, now)); err != nil {
-		return fmt.Errorf("keep what the job left: %w", err)
+	data, err := rundir.MarshalStable(list(folder, request.Watch, now))
+	if err == nil {
+		err = rundir.WriteFile(path, data)
 	}
-	return nil
+	if err != nil {
+		return "", fmt.Errorf("keep what the job left: %w", err)
+	}
+	return rundir.HashBytes(data), nil
 }
 
 // list lists the folders.

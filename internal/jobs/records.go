@@ -94,6 +94,8 @@ type Exit struct {
 	// OutOfMemory is the record that the kernel killed processes of the job's control group for memory, where one of the job
 	// ended by SIGKILL (or with 137) that nobody sent: the file, and how its oom_kill rose. Empty where no such file can be read.
 	OutOfMemory string `json:"out_of_memory,omitempty"`
+	// Left is the hash of left.json as it was written just before this record; empty where there is no list.
+	Left string `json:"left,omitempty"`
 	// LeftBehind counts processes that outlived the command and were ended by the supervisor.
 	LeftBehind int `json:"left_behind,omitempty"`
 	// Survivors are processes that could not be ended (uninterruptible sleep, another user's).

@@ -253,10 +253,16 @@ tw_list_left() {
 tw_conclude() {
 	rm -f "$tw_folder/verdict.json" # what the command has put there is no verdict
 	tw_watched tw_list_left
+	tw_list_sum=
+	if [ -f "$tw_folder/left.json" ]; then
+		tw_list_sum=$(printf '%s\n' "$tw_folder/left.json" | tw_sums 2>/dev/null)
+		tw_list_sum=${tw_list_sum%% *}
+	fi
 	tw_text=$(
 		printf '{\n  "code": %s,\n  "signal": %s,\n  "started_at": "%s",\n' "$1" "$2" "${tw_started:-$tw_submitted}"
 		printf '  "ended_at": "%s",\n  "seconds": %s,\n  "peak_rss_bytes": %s,\n  "reason": "%s"' "$(tw_now)" "$4" "$tw_peak" "$3"
 		[ -z "$tw_memory" ] || printf ',\n  "out_of_memory": "%s"' "$(printf '%s\n' "$tw_memory" | sed 's/["\\]/\\&/g')"
+		[ "${#tw_list_sum}" -ne 64 ] || printf ',\n  "left": "sha256:%s"' "$tw_list_sum"
 		[ "$tw_left" -eq 0 ] || printf ',\n  "left_behind": %s' "$tw_left"
 		[ -z "$tw_survivors" ] || printf ',\n  "survivors": [%s]' "$tw_survivors"
 		printf '\n}\n'

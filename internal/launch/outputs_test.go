@@ -78,7 +78,7 @@ func TestALaunchAloneTakesOnlyItsOwnOutputsAway(t *testing.T) {
 func TestFilesOfAfterTheJob(t *testing.T) {
 	b := newBench(t)
 	handoff := step(func(h *contract.StepHandoff) { h.Inputs.Runtime.CodeSaveDir = "out" })
-	order := Order{Command: shell("echo x >result; echo x >other"), ExpectedOutputs: []string{"result"}}
+	order := Order{Command: shell("sleep 1; echo x >result; echo x >other"), ExpectedOutputs: []string{"result"}}
 	answer := b.call(handoff, order, 0)
 	id := answer.Run.NextCall.Arguments["job_id"].(string)
 	done, err := jobs.Await(t.Context(), time.Minute, func() (bool, error) {

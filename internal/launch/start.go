@@ -247,7 +247,8 @@ func (e *errand) resume(ctx context.Context, err error) (bool, error) {
 }
 
 // noneInTheWay refuses to start while another job under way writes what this one is to write: a run's job in the same
-// folder, or one that expects the same output.
+// folder, one that expects the same output, and any job where the folder is the step's own: what is new in it afterwards is
+// the output of one execution.
 func (e *errand) noneInTheWay(ctx context.Context) (bool, error) {
 	roots, err := e.c.Authority.Jobs()
 	if err != nil {
@@ -256,7 +257,7 @@ func (e *errand) noneInTheWay(ctx context.Context) (bool, error) {
 	entries, _ := jobs.List(roots)
 	for _, entry := range entries {
 		shares := slices.ContainsFunc(entry.Request.ExpectedOutputs, func(o string) bool { return slices.Contains(e.order.ExpectedOutputs, o) })
-		if entry.Request.WorkDir != e.workDir || entry.RunID == "" && !shares {
+		if entry.Request.WorkDir != e.workDir || entry.RunID == "" && !shares && !e.dedicated() {
 			continue
 		}
 		status, err := e.c.Runtime.Status(ctx, []string{entry.Folder})

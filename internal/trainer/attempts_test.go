@@ -178,3 +178,46 @@ func TestAnotherTry(t *testing.T) {
 		t.Error("a retry with no more memory than before")
 	}
 }
+
+// What is offered as the next call is bounded too: after the second failure for want of memory nothing is offered again.
+func TestRetryIsOfferedOnce(t *testing.T) {
+	f := newFixture(t)
+	f.failsAt("2", "raise MemoryError('Unable to allocate 8.00 GiB for an array')")
+	answer := f.walk()
+	launch, _ := answer.Run.NextCall.Arguments["launch"].(map[string]any)
+	if len(launch) == 0 {
+		t.Fatalf("no launch is offered: %+v", answer.Run.NextCall)
+	}
+	again := f.phase(5, answer.Run.RunID, map[string]any{"launch": launch})
+	if again.ExecutionResult.Status != contract.StatusFailed || jobCount(t, f, answer) != 2 {
+		t.Fatalf("%s", describe(again))
+	}
+	if next := f.walk().Run.NextCall; next == nil || next.Tool != "job_logs" {
+		t.Errorf("next call %+v", next)
+	}
+}
+
+// A try that is started again begins where the user said, not where the try that failed had come to.
+func TestRetryOfAResume(t *testing.T) {
+	f := newFixture(t)
+	f.edit("train.py", `"--checkpoint-every", type=int, default=5`, `"--checkpoint-every", type=int, default=1`)
+	first := f.walk()
+	wantStatus(t, first, contract.StatusSuccess)
+	for _, name := range []string{"epoch-0001.json", "epoch-0001.json.complete.json"} {
+		f.write(filepath.Join(f.dir, "start", name), f.read(f.code(first, "checkpoints/"+name)))
+	}
+	f.failsOnce("third")
+	f.handoff.StepID, f.handoff.Inputs.Runtime.CodeSaveDir = "resumed", "third"
+	f.handoff.Inputs.Checkpoint.ResumeCheckpoint = "start/epoch-0001.json"
+	f.handoff.Inputs.ExecutionFlags.AutonomousMode = true
+	answer := f.walk()
+	wantStatus(t, answer, contract.StatusSuccess)
+	wantCode(t, answer.Findings, "job_retried")
+}
+
+// failsOnce makes the real job in that code_save_dir raise MemoryError after its first checkpoint, once.
+func (f *fixture) failsOnce(codeSaveDir string) {
+	stop := pyString(filepath.Join(f.dir, "stop"))
+	f.write(filepath.Join(f.dir, "stop"), "")
+	f.edit("train.py", "            save_checkpoint(config, state)\n", "            save_checkpoint(config, state)\n            if config.output_dir.endswith('"+codeSaveDir+"/outputs') and os.path.exists("+stop+"):\n                os.remove("+stop+")\n                raise MemoryError('Unable to allocate 8.00 GiB for an array')\n")
+}

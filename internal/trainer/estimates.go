@@ -3,7 +3,6 @@ package trainer
 import (
 	"errors"
 	"io/fs"
-	"math"
 	"os"
 
 	"github.com/trainwright/trainwright/internal/evidence"
@@ -41,20 +40,15 @@ func (w *launchWork) estimate(spec *local.PreflightSpec) error {
 	return nil
 }
 
-// keptCheckpoints is how many checkpoints stand on the disk at once: what the script was told to keep, else all that the
-// cadence makes.
+// keptCheckpoints is how many checkpoints stand on the disk at once: what the script was told to keep, else one. Many
+// scripts overwrite their one file, and nothing is to be blocked on a guess.
 func (w *launchWork) keptCheckpoints() int {
 	if keep := w.plan.Leaves["checkpoint.keep"]; keep.Status == evidence.Confirmed {
 		if n, ok := asFloat(keep.Value); ok && n > 0 {
 			return int(n)
 		}
 	}
-	epochs, known := asFloat(w.plan.Leaves["epochs"].Value)
-	every, ok := asFloat(w.plan.Leaves["checkpoint.every_epochs"].Value)
-	if !known || !ok || every <= 0 {
-		return 1
-	}
-	return int(math.Ceil(epochs / every))
+	return 1
 }
 
 // dataBytes is how large the files are that the job reads.

@@ -6,6 +6,7 @@ import (
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/jobs"
 	"github.com/trainwright/trainwright/internal/launch"
+	"github.com/trainwright/trainwright/internal/rundir"
 )
 
 // Launch says where and with what a job runs.
@@ -50,7 +51,16 @@ func (w *launchWork) environmentServes() bool {
 func (w *launchWork) ask() launch.Ask {
 	run, given := w.step.Run, w.launchInput()
 	return launch.Ask{ID: run.ID, Command: w.request.Command, Channel: launch.Channel(run.Handoff.Inputs.Runtime, given), Site: given.Site,
-		Resources: given.Resources, WallTimeSeconds: launch.WallTimeSeconds(run.Handoff.Inputs.StepWallclockBudgetSeconds, given.Resources)}
+		Resources: given.Resources, WallTimeSeconds: launch.WallTimeSeconds(w.wallBudget(), given.Resources)}
+}
+
+// wallBudget is what is left of the step's wall-clock budget in seconds, 0 for none: a try that failed has used its part.
+func (w *launchWork) wallBudget() int {
+	budget := w.step.Run.Handoff.Inputs.StepWallclockBudgetSeconds
+	if budget <= 0 {
+		return 0
+	}
+	return max(1, budget-w.spent)
 }
 
 // authorised says whether the user allows the launch and the budget has room for it. What it holds until release is called
@@ -62,6 +72,15 @@ func (w *launchWork) authorised(ctx context.Context) (release func(), ok bool, e
 	}
 	w.out.Findings = append(w.out.Findings, found...)
 	ok = !finding.Has(found, finding.Error)
+	for _, f := range found {
+		if f.Code != "authorised" {
+			continue
+		}
+		event := rundir.Event{Time: w.step.Now(), Phase: w.p.Name(), Event: "authorised", By: "policy", Detail: map[string]any{"what": f.What}}
+		if err := w.step.Run.Dir.AppendEvent(event); err != nil {
+			return release, false, err
+		}
+	}
 	if !ok {
 		w.out.Check("authorised", false, "the user allows the launch and the budget has room for it")
 		w.out.Blockers = append(w.out.Blockers, "authorisation")

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/trainwright/trainwright/internal/contract"
@@ -16,9 +18,22 @@ import (
 	"github.com/trainwright/trainwright/internal/rundir"
 )
 
+// jobsOf are the run's jobs, the newest first: by the number in their ids, since clocks are set back.
+func jobsOf(run *engine.Run) []jobs.Entry {
+	entries, _ := jobs.List([]string{run.File("jobs")})
+	slices.SortStableFunc(entries, func(a, b jobs.Entry) int { return jobNumber(b.JobID) - jobNumber(a.JobID) })
+	return entries
+}
+
+// jobNumber is n of j-<run's hash>-<n>.
+func jobNumber(id string) int {
+	n, _ := strconv.Atoi(id[strings.LastIndexByte(id, '-')+1:]) // another id has none, and sorts last
+	return n
+}
+
 // newestJob is the run's newest job with that marker (any job where marker is empty), or nil.
 func newestJob(run *engine.Run, marker string) *jobs.Entry {
-	entries, _ := jobs.List([]string{run.File("jobs")})
+	entries := jobsOf(run)
 	for i := range entries {
 		if marker == "" || entries[i].Request.Marker == marker {
 			return &entries[i]

@@ -79,9 +79,11 @@ func (s *scene) asTheJobLeftIt() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := jobs.WriteLeft(s.job, request, s.exit.EndedAt); err != nil {
+	sha, err := jobs.WriteLeft(s.job, request, s.exit.EndedAt)
+	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.edit(s.job+"/"+jobs.ExitFile, s.exit.Left, sha)
 }
 
 func (s *scene) back(moment int) {

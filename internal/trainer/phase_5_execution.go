@@ -59,6 +59,7 @@ type launchWork struct {
 	request contract.RuntimeRequest
 	parts   []string // the files of data that the job reads
 	marker  string
+	spent   int    // seconds of the step's budget that the try before this one used
 	because string // the cause for which a job is started again, "" for a first one
 }
 

@@ -41,10 +41,6 @@ func (w *launchWork) finish(job *jobs.Entry, status jobs.Status) error {
 			out.Findings = append(out.Findings, *f)
 		}
 	}
-	result := w.result(job, status, outputs)
-	if err := out.AddFile(runtimeResult, result); err != nil {
-		return err
-	}
 	succeeded := status.State == jobs.StateSucceeded
 	missing := missingOutputs(w.step.Run, w.made.Outputs, outputs)
 	out.Check("job_succeeded", succeeded, fmt.Sprintf("exit record: %s", exitText(status.Exit)))
@@ -56,11 +52,24 @@ func (w *launchWork) finish(job *jobs.Entry, status jobs.Status) error {
 		out.Findings = append(out.Findings, finding.Finding{Code: "job_" + status.State, Severity: finding.Error, What: fmt.Sprintf("job %s was %s (%s)", job.JobID, status.State, exitText(status.Exit)),
 			Where: &finding.Where{Path: job.Folder}, Expected: "a job that comes to its end", Remedy: "to start it again: phase_5_execution with launch"})
 	}
+	if succeeded {
+		for _, pattern := range missing {
+			out.Findings = append(out.Findings, finding.Finding{Code: "expected_output_missing", Severity: finding.Error, What: fmt.Sprintf("job %s ended with 0 and did not leave %s", job.JobID, pattern),
+				Where: &finding.Where{Path: w.step.Run.CodeSaveDir}, Expected: pattern + ", new or changed", Remedy: "see job_logs for what it wrote instead; correct required_outputs or the script"})
+		}
+	}
 	out.Decide()
 	out.Summary = fmt.Sprintf("job %s %s after %.1f s, %d files left", job.JobID, status.State, status.Seconds, len(outputs))
-	if out.Gate.Passed {
-		return nil
+	result := w.result(job, status, outputs)
+	if !out.Gate.Passed {
+		w.failed(&result, job, status, outputs)
 	}
+	return out.AddFile(runtimeResult, result)
+}
+
+// failed closes the phase for a job that did not succeed.
+func (w *launchWork) failed(result *contract.RuntimeResult, job *jobs.Entry, status jobs.Status, outputs []Output) {
+	out := w.out
 	out.Status, out.Step = contract.StateFailed, contract.StatusFailed
 	if out.Category == "" {
 		out.Category = jobs.CategoryCode
@@ -70,7 +79,10 @@ func (w *launchWork) finish(job *jobs.Entry, status jobs.Status) error {
 	if out.Next == nil {
 		out.Next = w.wayOut(job, status)
 	}
-	return nil
+	if result.FailureClass == nil { // the job says 0, and is no success
+		class := launch.FailureClass(status.State, out.Category)
+		result.FailureClass, result.FailureCategory = &class, &out.Category
+	}
 }
 
 // inspectable says whether a job left something that phase 6 can look at: numbers, predictions or checkpoints.

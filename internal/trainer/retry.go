@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/trainwright/trainwright/internal/contract"
 	"github.com/trainwright/trainwright/internal/engine"
@@ -43,7 +42,7 @@ func (w *launchWork) retry(ctx context.Context, job *jobs.Entry, status jobs.Sta
 	if status.State != jobs.StateFailed || status.Cause == nil {
 		return nil, nil
 	}
-	resources, allowed := anotherTry(status.Cause.Code, job.Request.Resources, peakMB(status.Exit), w.tries())
+	resources, allowed := anotherTry(status.Cause.Code, job.Request.Resources, peakMB(status.Exit), w.tries(job, status.Cause.Code))
 	if !allowed {
 		return nil, nil
 	}
@@ -62,6 +61,7 @@ func (w *launchWork) retry(ctx context.Context, job *jobs.Entry, status jobs.Sta
 		return newest, nil // another server, which waits for the same job, was faster
 	}
 	again := *w
+	again.spent = w.spent + int(status.Seconds+0.5)
 	again.given.Launch, again.out, again.because = &given, &engine.Outcome{}, status.Cause.Code
 	release, ok, err := again.authorised(ctx)
 	if err != nil {
@@ -88,18 +88,22 @@ func (w *launchWork) retry(ctx context.Context, job *jobs.Entry, status jobs.Sta
 	if err != nil || next == nil {
 		return nil, err
 	}
-	w.given, w.because = again.given, again.because
+	w.given, w.because, w.spent = again.given, again.because, again.spent
 	w.out.Findings = append(w.out.Findings, finding.Finding{Code: "job_retried", Severity: finding.Warning, What: fmt.Sprintf("job %s ended with %s (%s); job %s repeats it with %d MiB of memory", job.JobID, status.Cause.Code, status.Cause.What, next.JobID, resources.MemoryMB),
 		Where: &finding.Where{Path: job.Folder}, Remedy: fmt.Sprintf("job_logs {\"job_id\": %q} shows the first one's end", job.JobID)})
 	return next, nil
 }
 
-// tries is how often jobs of this launch and attempt were started again.
-func (w *launchWork) tries() int {
-	entries, _ := jobs.List([]string{w.step.Run.File("jobs")})
+// tries is how often a job of this launch and attempt was started again already after one that ended for the cause, whoever
+// asked for it.
+func (w *launchWork) tries(job *jobs.Entry, cause string) int {
 	n := 0
-	for _, e := range entries {
-		if e.Request.Marker == w.marker && e.Request.Attempt == w.step.Run.Attempt && strings.HasPrefix(e.Request.SubmittedBy, retried) {
+	for _, e := range jobsOf(w.step.Run) {
+		if e.Request.Marker != w.marker || e.Request.Attempt != w.step.Run.Attempt || jobNumber(e.JobID) >= jobNumber(job.JobID) {
+			continue
+		}
+		verdict, err := jobs.ReadVerdict(e.Folder)
+		if err == nil && verdict != nil && verdict.Cause != nil && verdict.Cause.Code == cause {
 			n++
 		}
 	}

@@ -105,7 +105,7 @@ func (r *Runtime) recordCancelled(folder string, request jobs.Request, state job
 
 // writeExit does what the supervisor's conclude does, without a second try.
 func writeExit(folder string, request jobs.Request, exit jobs.Exit) error {
-	_ = jobs.WriteLeft(folder, request, exit.EndedAt) // the exit record is needed whether or not there is a list
+	exit.Left, _ = jobs.WriteLeft(folder, request, exit.EndedAt) // the exit record is needed whether or not there is a list
 	if err := rundir.WriteJSON(filepath.Join(folder, jobs.ExitFile), exit); err != nil {
 		return fmt.Errorf("write the exit record: %w", err)
 	}

@@ -205,7 +205,8 @@ func (s *supervisor) conclude(exit jobs.Exit) error {
 		copyLogs(s.folder, s.request)
 	}
 	_ = os.Remove(filepath.Join(s.folder, jobs.VerdictFile)) // what the command has put there is no verdict
-	unlisted := jobs.WriteLeft(s.folder, s.request, time.Now())
+	left, unlisted := jobs.WriteLeft(s.folder, s.request, time.Now())
+	exit.Left = left
 	reserve := filepath.Join(s.folder, jobs.ReserveFile)
 	defer os.Remove(reserve)
 	var err error

@@ -41,6 +41,9 @@ func watched(t *testing.T, c Constructor) {
 	if err != nil || left == nil {
 		t.Fatalf("%s without a list of what the job left: %v", status.State, err)
 	}
+	if sha, _, err := rundir.HashFile(filepath.Join(j.Folder, jobs.LeftFile)); err != nil || sha != status.Exit.Left {
+		t.Errorf("the exit record knows the list as %q, it is %q, %v", status.Exit.Left, sha, err)
+	}
 	want := map[string]string{"old.txt": "old", "changed.txt": "changed", "late.txt": "late", `outputs/it's "new" & <odd>/größe.txt`: "new"}
 	holds(t, *left, root, want)
 	if left.Truncated || left.Skipped != 1 || left.At.After(status.Exit.EndedAt.Add(time.Minute)) {
