@@ -104,8 +104,11 @@ func logText(o JobLogsOutput) string {
 	lines := make([]string, len(o.Streams))
 	for i, s := range o.Streams {
 		lines[i] = fmt.Sprintf("%s %s: bytes %d to %d of %d", o.JobID, s.Stream, s.Start, s.End, s.Size)
-		if len(s.Errors) > 0 {
-			lines[i] += ": " + s.Errors[len(s.Errors)-1].Text
+		for _, e := range s.Errors {
+			lines[i] += fmt.Sprintf("\nerror at byte %d: %s", e.Byte, e.Text)
+		}
+		if s.Text != "" {
+			lines[i] += "\n" + strings.TrimRight(s.Text, "\n")
 		}
 	}
 	return strings.Join(lines, "\n")

@@ -18,6 +18,7 @@ import (
 // JobStatusInput asks for jobs.
 type JobStatusInput struct {
 	JobIDs []string `json:"job_ids" jsonschema:"required" jsonschema_description:"The jobs, as run.job.job_id of an answer names them."`
+	JobID  string   `json:"job_id,omitempty" jsonschema:"-"` // one of them; what the other job tools take
 }
 
 // JobStatusOutput tells where jobs stand, in the order they were asked for. A job that is not known is left out and is a
@@ -35,6 +36,9 @@ func jobStatus(deps Deps) Tool {
 		Annotations{ReadOnly: true, Idempotent: true},
 		func(ctx context.Context, _ engine.Caller, in JobStatusInput) (JobStatusOutput, error) {
 			out := JobStatusOutput{Jobs: []jobs.Status{}, Findings: []finding.Finding{}}
+			if in.JobID != "" {
+				in.JobIDs = append(in.JobIDs, in.JobID)
+			}
 			if len(in.JobIDs) == 0 {
 				return out, missing("job_ids", `a list such as ["j-…"]`, "run_status names a run's job in run.job.job_id")
 			}
@@ -175,6 +179,12 @@ func jobLines(statuses []jobs.Status) string {
 		lines[i] = fmt.Sprintf("%s %s after %.1f s", s.JobID, s.State, s.Seconds)
 		if s.Cause != nil {
 			lines[i] += ": " + s.Cause.What
+			if line := s.Cause.Evidence; line != nil {
+				lines[i] += fmt.Sprintf("\n%s:%d: %s", filepath.Base(line.Path), line.Line, line.Text)
+			}
+			if s.Cause.Remedy != "" {
+				lines[i] += "\n" + s.Cause.Remedy
+			}
 		}
 	}
 	return strings.Join(lines, "\n")

@@ -26,7 +26,7 @@ func signalClass(signal string) class {
 	switch signal {
 	case "SIGKILL":
 		c.category = CategoryEnvironment
-		c.remedy = "most often the machine ran out of memory: compare the peak with what it has, lower the batch size or ask for more memory"
+		c.remedy = "a person, a limit or the kernel for want of memory ended it: compare peak_rss_bytes with the memory there is; if they are close, lower the batch size or ask for more"
 	case "SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT":
 		c.category = CategoryDependency
 		c.remedy = "a native library crashed: check that its version fits the others; run with PYTHONFAULTHANDLER=1 for the Python line"

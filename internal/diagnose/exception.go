@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -120,6 +121,9 @@ func (s *scanned) claimOf(t traceback, job Job) *claim {
 	i := t.main(func(i int) int { return classes[i].weight })
 	e := t.chain[i]
 	out := s.exceptionClaim(e, classes[i], t)
+	if last := t.chain[len(t.chain)-1]; i < len(t.chain)-1 && last.link == linkDirect && last.text() != "" {
+		out.what += fmt.Sprintf("; the program raised it on as %s: %s", last.class, last.text())
+	}
 	for other := range t.chain {
 		// What only carries another process's exception says nothing of its own.
 		carries := other+1 < len(t.chain) && t.chain[other+1].link == linkOriginal

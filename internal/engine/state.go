@@ -60,8 +60,9 @@ func (r *Run) standing(ctx context.Context) (standing, error) {
 				return s, fmt.Errorf("read answer of %s: %w", phase.Phase, err)
 			}
 		}
-		if isLive && (phase.Status == contract.StatePending || phase.Status == contract.StateBlocked) {
-			if job := live.Job(ctx, r); job != nil {
+		if isLive {
+			open := phase.Status == contract.StatePending || phase.Status == contract.StateBlocked
+			if job := live.Job(ctx, r); job != nil && (open || !job.Ended) {
 				s.job, s.jobPhase = job, phase.Phase
 				if !job.Ended {
 					s.phases[i].Status = contract.StateRunning

@@ -151,16 +151,23 @@ func (r *Run) existing() map[string]string {
 	return out
 }
 
-// resources links the canonical artifacts that exist.
+// resources links what a person or an agent would read next: the texts, pictures and results among the canonical artifacts.
+// The rest is in execution_result.artifacts and in the listing of resources.
 func (r *Run) resources() []string {
 	out := []string{}
 	for _, name := range r.Skill.Canonical {
+		if ext := filepath.Ext(name); ext != ".md" && ext != ".png" && !slices.Contains(linked, name) {
+			continue
+		}
 		if _, err := os.Stat(filepath.Join(r.Workdir, name)); err == nil {
 			out = append(out, "run://"+r.ID+"/"+name)
 		}
 	}
 	return out
 }
+
+// linked are the results among the data files.
+var linked = []string{resultFile, "runtime_result.json", "claims.json"}
 
 // RunStatus tells where a run stands, without changing anything.
 func (e *Engine) RunStatus(ctx context.Context, id string) (Envelope, error) {

@@ -54,7 +54,9 @@ type Request struct {
 	Site    string   `json:"site,omitempty"`
 	Channel string   `json:"channel,omitempty"`
 	// Marker is a token that finds the job again in a scheduler's list when its id was lost.
-	Marker      string    `json:"marker,omitempty"`
+	Marker string `json:"marker,omitempty"`
+	// Basis is the hash of what the job was asked to do with which data, its code left out.
+	Basis       string    `json:"basis,omitempty"`
 	SubmittedBy string    `json:"submitted_by,omitempty"`
 	Task        string    `json:"task,omitempty"`
 	CreatedAt   time.Time `json:"created_at"`
@@ -116,7 +118,7 @@ func (r *Request) UnmarshalJSON(data []byte) error {
 
 // requestFields are the JSON names of Request, in its order.
 var requestFields = []string{"job_id", "run_id", "attempt", "command", "env", "pass_env", "work_dir", "resources",
-	"wall_time_seconds", "grace_seconds", "expected_outputs", "watch", "site", "channel", "marker", "submitted_by", "task", "created_at"}
+	"wall_time_seconds", "grace_seconds", "expected_outputs", "watch", "site", "channel", "marker", "basis", "submitted_by", "task", "created_at"}
 
 // encode is json.Marshal without HTML escaping and without the newline that an Encoder adds.
 func encode(v any) ([]byte, error) {

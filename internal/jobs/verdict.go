@@ -43,7 +43,7 @@ func Conclude(folder string, req Request) (*Verdict, *Exit, error) {
 }
 
 // Judge derives the verdict from the exit record, the expected outputs and, for a failure, the logs. Success needs exit
-// code 0 and every expected output, written by this job.
+// code 0, no exception at the end of stderr, and every expected output, written by this job.
 func Judge(folder string, req Request, exit Exit) Verdict {
 	verdict := Verdict{Evidence: []Evidence{{From: ExitFile, Says: exit.String(), At: exit.EndedAt}}}
 	add := func(evidence ...Evidence) { verdict.Evidence = append(verdict.Evidence, evidence...) }
@@ -58,6 +58,10 @@ func Judge(folder string, req Request, exit Exit) Verdict {
 		verdict.State = StateSucceeded
 		evidence, cause := outputs(req, exit)
 		add(evidence...)
+		if f := ExceptionAtExitZero(folder); f != nil && f.Severity == finding.Error {
+			cause = &Cause{Category: CategoryCode, Finding: *f}
+			add(Evidence{From: "log", Says: f.Where.String() + ": " + f.What, At: exit.EndedAt})
+		}
 		if cause != nil {
 			verdict.State, verdict.Cause = StateFailed, cause
 		}

@@ -75,7 +75,7 @@ func (e *errand) finish(status jobs.Status) error {
 	var found []finding.Finding
 	if status.State == jobs.StateSucceeded {
 		found = e.checkOutputs(left, status.Exit)
-		if f := ExceptionAtExitZero(e.folder); f != nil {
+		if f := jobs.ExceptionAtExitZero(e.folder); f != nil {
 			found = append(found, *f)
 		}
 	}

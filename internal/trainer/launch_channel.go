@@ -3,6 +3,7 @@ package trainer
 import (
 	"context"
 
+	"github.com/trainwright/trainwright/internal/engine"
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/jobs"
 	"github.com/trainwright/trainwright/internal/launch"
@@ -85,6 +86,10 @@ func (w *launchWork) authorised(ctx context.Context) (release func(), ok bool, e
 		w.out.Check("authorised", false, "the user allows the launch and the budget has room for it")
 		w.out.Blockers = append(w.out.Blockers, "authorisation")
 		w.out.Summary = "not started: " + launch.FirstError(found)
+		w.out.Next = &engine.NextCall{} // the user's word comes first
+		if hasCode(found, "budget_needs_time_limit") {
+			w.out.Next = &engine.NextCall{Tool: w.p.Tool(), Arguments: map[string]any{"run_id": w.step.Run.ID, "launch": map[string]any{"resources": map[string]any{"time_limit": "<HH:MM:SS>"}}}}
+		}
 	}
 	return release, ok, nil
 }

@@ -54,7 +54,13 @@ func (w *launchWork) launch(ctx context.Context) (*jobs.Entry, error) {
 		return nil, err
 	}
 	defer unlock()
-	if job := newestJob(w.step.Run, w.marker); job != nil {
+	job := newestJob(w.step.Run, w.marker)
+	if job == nil {
+		if job, err = w.unjudged(); err != nil {
+			return nil, err
+		}
+	}
+	if job != nil {
 		again, err := w.again(ctx, job)
 		if err != nil {
 			return nil, err
@@ -79,6 +85,28 @@ func (w *launchWork) launch(ctx context.Context) (*jobs.Entry, error) {
 		return nil, err
 	}
 	return w.create(ctx)
+}
+
+// unjudged is the run's newest job where it was asked for the same with other code and has not been judged yet, or nil: it is
+// not to be lost because somebody went on editing. It runs on its own snapshot.
+func (w *launchWork) unjudged() (*jobs.Entry, error) {
+	run := w.step.Run
+	job := newestJob(run, "")
+	if _, asked := w.step.Section["launch"]; asked || job == nil || job.Request.Attempt != run.Attempt || job.Request.Basis != w.basis {
+		return nil, nil
+	}
+	record, err := run.Dir.Record(w.p.Name())
+	if err != nil {
+		return nil, err
+	}
+	if record != nil && record.Outputs[run.Rel(filepath.Join(job.Folder, jobs.ExitFile))] != "" {
+		return nil, nil
+	}
+	w.marker = job.Request.Marker
+	w.out.Findings = append(w.out.Findings, finding.Finding{Code: "code_changed_since_start", Severity: finding.Warning,
+		What:  fmt.Sprintf("the code changed after job %s had started: what it comes to is that of the code it started with", job.JobID),
+		Where: &finding.Where{Path: filepath.Join(job.Folder, "snapshot")}, Expected: "code that rests while a job runs", Remedy: "to run the changed code too: phase_5_execution with launch"})
+	return job, nil
 }
 
 // launchLock is the file in code_save_dir that is locked while a job is looked for and made.
@@ -187,6 +215,7 @@ func (w *launchWork) create(ctx context.Context) (*jobs.Entry, error) {
 		return nil, notRefused(err)
 	}
 	w.step.Say(w.p.Name(), "starting job %s", id)
+	w.tellRepeated(id)
 	before, found, err := inventory(run, w.made)
 	if err != nil {
 		return nil, err
@@ -209,7 +238,7 @@ func (w *launchWork) create(ctx context.Context) (*jobs.Entry, error) {
 		}
 	}
 	request := jobs.Request{JobID: id, RunID: run.ID, Attempt: run.Attempt, Command: command.Argv, Env: command.Env, WorkDir: run.CodeSaveDir, Resources: given.Resources,
-		ExpectedOutputs: w.made.Outputs, Watch: []string{run.CodeSaveDir}, Site: "local", Channel: contract.ChannelLocalDirect, Marker: w.marker, SubmittedBy: w.submitter(), Task: run.Handoff.StepGoal,
+		ExpectedOutputs: w.made.Outputs, Watch: []string{run.CodeSaveDir}, Site: "local", Channel: contract.ChannelLocalDirect, Marker: w.marker, Basis: w.basis, SubmittedBy: w.submitter(), Task: run.Handoff.StepGoal,
 		WallTimeSeconds: w.ask().WallTimeSeconds, CreatedAt: w.step.Now()}
 	if err := jobs.Create(folder, request); err != nil {
 		var refused *finding.Refused
@@ -226,6 +255,16 @@ func (w *launchWork) create(ctx context.Context) (*jobs.Entry, error) {
 		return nil, err
 	}
 	return &jobs.Entry{JobID: id, RunID: run.ID, Folder: folder, Request: request}, nil
+}
+
+// tellRepeated says that a job follows another one of the same attempt which nobody asked to repeat: what it reads changed.
+func (w *launchWork) tellRepeated(id string) {
+	last := newestJob(w.step.Run, "")
+	if _, asked := w.step.Section["launch"]; asked || w.because != "" || last == nil || last.Request.Attempt != w.step.Run.Attempt {
+		return
+	}
+	w.out.Findings = append(w.out.Findings, finding.Finding{Code: "job_repeated", Severity: finding.Warning, What: fmt.Sprintf("what job %s read has changed since: job %s ran with what is there now", last.JobID, id),
+		Where: &finding.Where{Path: last.Folder}, Expected: "inputs that rest after a run", Remedy: "what the earlier job left is kept in its folder under superseded/"})
 }
 
 // freeID is the next job id of the run: j-<run's hash>-<n>. A folder without a request is one that a crash left while it

@@ -42,12 +42,16 @@ func TestTheSupervisorsListIsEvidence(t *testing.T) {
 		spoil        func(f *fixture, folder string)
 		code, status string
 	}{
-		"gone":         {func(f *fixture, folder string) { f.must(os.Remove(filepath.Join(folder, jobs.LeftFile))) }, "artifact_edited", contract.StatusFailed},
-		"edited":       {func(f *fixture, folder string) { f.edit(filepath.Join(folder, jobs.LeftFile), `"bytes": `, `"bytes": 1`) }, "artifact_edited", contract.StatusFailed},
+		"gone": {func(f *fixture, folder string) { f.must(os.Remove(filepath.Join(folder, jobs.LeftFile))) }, "artifact_edited", contract.StatusFailed},
+		"edited": {func(f *fixture, folder string) {
+			f.edit(filepath.Join(folder, jobs.LeftFile), `"bytes": `, `"bytes": 1`)
+		}, "artifact_edited", contract.StatusFailed},
 		"never was":    {func(f *fixture, folder string) { f.unlist(folder) }, "outputs_unlisted", contract.StatusSuccess},
 		"not whole":    {func(f *fixture, folder string) { f.relist(folder, `"skipped": 0`, `"skipped": 1`) }, "", contract.StatusSuccess},
 		"without hash": {func(f *fixture, folder string) { f.unhash(folder) }, "", contract.StatusSuccess},
-		"file manager": {func(f *fixture, folder string) { f.write(filepath.Join(filepath.Dir(folder), "../code/outputs/.DS_Store"), "x") }, "", contract.StatusSuccess},
+		"file manager": {func(f *fixture, folder string) {
+			f.write(filepath.Join(filepath.Dir(folder), "../code/outputs/.DS_Store"), "x")
+		}, "", contract.StatusSuccess},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)

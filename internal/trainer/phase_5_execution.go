@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,6 +60,7 @@ type launchWork struct {
 	request contract.RuntimeRequest
 	parts   []string // the files of data that the job reads
 	marker  string
+	basis   string // the marker without the code: what was asked for
 	spent   int    // seconds of the step's budget that the try before this one used
 	because string // the cause for which a job is started again, "" for a first one
 }
@@ -81,7 +83,7 @@ func (p execution) Run(ctx context.Context, step *engine.Step) (engine.Outcome, 
 		return out, err
 	}
 	w.parts = partPaths(step.Run, manifest)
-	for _, path := range append(append([]string{w.made.Entrypoint}, view.codePaths()...), w.parts...) {
+	for _, path := range slices.Concat([]string{w.made.Entrypoint}, view.codePaths(), w.parts) {
 		// What is gone is told by the preflight, or was not needed.
 		if _, err := step.Track(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return out, err
@@ -160,18 +162,25 @@ func (w *launchWork) describe() error {
 			w.request.ExpectedMetrics = append(w.request.ExpectedMetrics, metrics.ParseKey(c.Key).String())
 		}
 	}
-	key, err := contract.Canonical(map[string]any{"command": command, "attempt": run.Attempt, "inputs": w.inputHashes()})
+	return w.mark(command)
+}
+
+// mark names the launch by what it runs on what. Another training part or script is another launch; how the agent asked for
+// it is not: that is in the command.
+func (w *launchWork) mark(command []string) error {
+	inputs := w.step.Inputs()
+	delete(inputs, answersFile(w.p.Name()))
+	sum := func() (string, error) {
+		key, err := contract.Canonical(map[string]any{"command": command, "attempt": w.step.Run.Attempt, "inputs": inputs})
+		return strings.TrimPrefix(rundir.HashBytes(key), "sha256:"), err
+	}
+	marker, err := sum()
 	if err != nil {
 		return err
 	}
-	w.marker = "tw-" + strings.TrimPrefix(rundir.HashBytes(key), "sha256:")[:16]
-	return nil
-}
-
-// inputHashes are the hashes of what the job reads: another training part or script is another launch. How the agent asked
-// for it is not: that is in the command.
-func (w *launchWork) inputHashes() map[string]string {
-	inputs := w.step.Inputs()
-	delete(inputs, answersFile(w.p.Name()))
-	return inputs
+	w.marker = "tw-" + marker[:16]
+	// The code is left out, and the plan with all that was read out of the code: its values are in the command.
+	maps.DeleteFunc(inputs, func(path, _ string) bool { return !slices.Contains(w.parts, path) })
+	w.basis, err = sum()
+	return err
 }

@@ -37,7 +37,7 @@ func (w *launchWork) finish(job *jobs.Entry, status jobs.Status) error {
 	out.Findings = append(append(out.Findings, found...), status.Findings...)
 	out.Outputs = append(out.Outputs, filepath.Join(job.Folder, outputsFile), filepath.Join(job.Folder, jobs.ExitFile))
 	if status.State == jobs.StateSucceeded {
-		if f := launch.ExceptionAtExitZero(job.Folder); f != nil {
+		if f := jobs.ExceptionAtExitZero(job.Folder); f != nil {
 			out.Findings = append(out.Findings, *f)
 		}
 	}
@@ -94,10 +94,27 @@ func inspectable(outputs []Output) bool {
 
 // wayOut is the call that helps after a job that did not succeed.
 func (w *launchWork) wayOut(job *jobs.Entry, status jobs.Status) *engine.NextCall {
-	if status.State == jobs.StateCancelled || status.State == jobs.StateTimeout {
+	if status.State == jobs.StateTimeout {
+		return w.longer()
+	}
+	if status.State == jobs.StateCancelled {
 		return &engine.NextCall{Tool: w.p.Tool(), Arguments: map[string]any{"run_id": w.step.Run.ID, "launch": map[string]any{"channel": contract.ChannelLocalDirect}}}
 	}
 	return &engine.NextCall{Tool: "job_logs", Arguments: map[string]any{"job_id": job.JobID, "stream": "both", "tail": 60}}
+}
+
+// longer is the call that gives a job which ran out of wall time twice as much. Where the limit is the step's own budget there
+// is none: that is the user's to raise.
+func (w *launchWork) longer() *engine.NextCall {
+	given := w.launchInput()
+	limit, err := jobs.ParseTimeLimit(given.Resources.TimeLimit)
+	if err != nil || limit <= 0 || w.step.Run.Handoff.Inputs.StepWallclockBudgetSeconds > 0 {
+		return &engine.NextCall{}
+	}
+	limit *= 2
+	resources := given.Resources
+	resources.TimeLimit = fmt.Sprintf("%02d:%02d:%02d", int(limit.Hours()), int(limit.Minutes())%60, int(limit.Seconds())%60)
+	return &engine.NextCall{Tool: w.p.Tool(), Arguments: map[string]any{"run_id": w.step.Run.ID, "launch": map[string]any{"resources": resources}}}
 }
 
 // lost answers for a job of which nobody can say how it ended. Nothing is claimed about it.

@@ -1,4 +1,4 @@
-package launch
+package jobs
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/trainwright/trainwright/internal/finding"
-	"github.com/trainwright/trainwright/internal/jobs"
 )
 
 // logged says that the line before a traceback is a message with a level, as logging.exception writes it: the program caught
@@ -27,7 +26,7 @@ const tailRead = 64 << 10
 // ExceptionAtExitZero notices that the stderr of a job which exited with 0 ends with a Python traceback: an error
 // (exit_zero_after_exception), or a warning where the program went on writing after it, since it may have handled it.
 func ExceptionAtExitZero(folder string) *finding.Finding {
-	path := filepath.Join(folder, jobs.StderrFile)
+	path := filepath.Join(folder, StderrFile)
 	file, err := os.Open(path)
 	if err != nil {
 		return nil
