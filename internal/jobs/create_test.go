@@ -120,7 +120,7 @@ func TestRequestKeepsUnknownFields(t *testing.T) {
 func TestRequestFieldsAreComplete(t *testing.T) {
 	full := request("j-1")
 	full.PassEnv, full.WallTimeSeconds, full.Site, full.Channel, full.SubmittedBy, full.Task = []string{"A"}, 1, "s", "c", "b", "t"
-	full.Watch = []string{"/w/code"}
+	full.Watch, full.Basis = []string{"/w/code"}, "sha256:0"
 	all, err := fields(full)
 	if err != nil {
 		t.Fatal(err)

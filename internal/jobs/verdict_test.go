@@ -157,3 +157,25 @@ func TestConcludeKeepsTheVerdict(t *testing.T) {
 		t.Errorf("verdict.json: %v, %v", stored, err)
 	}
 }
+
+// An exit status of 0 after an exception that nothing caught is no success, and one that the program logged is.
+func TestExceptionAtExitZero(t *testing.T) {
+	trace := "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n    1 / 0\nZeroDivisionError: division by zero\n"
+	for stderr, want := range map[string]string{
+		trace:                          StateFailed,
+		"epoch 3\n" + trace:            StateFailed,
+		"ERROR:root:skipped\n" + trace: StateSucceeded,
+		trace + "went on\n":            StateSucceeded,
+		"":                             StateSucceeded,
+	} {
+		folder := t.TempDir()
+		if err := os.WriteFile(filepath.Join(folder, StderrFile), []byte(stderr), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		zero := 0
+		verdict := Judge(folder, Request{JobID: "j-1", Command: []string{"true"}, WorkDir: folder}, Exit{Code: &zero, Reason: ReasonExited})
+		if verdict.State != want || want == StateFailed && verdict.Cause.Code != "exit_zero_after_exception" {
+			t.Errorf("%q: %s %+v", stderr, verdict.State, verdict.Cause)
+		}
+	}
+}

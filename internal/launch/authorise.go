@@ -27,13 +27,18 @@ type Ask struct {
 	WallTimeSeconds int
 }
 
-// Effects are those of policy.Effects that the launch has: a submission over ssh leaves this machine, a local job does
-// nothing that needs the user's word.
+// Effects are those of policy.Effects that the launch has: a submission over ssh leaves this machine, and a command may show
+// by its program that it installs, downloads or pushes.
 func (a Ask) Effects() []string {
-	if strings.HasPrefix(a.Channel, "ssh_") || a.Channel == contract.ChannelSCNet {
-		return []string{policy.RemoteSubmission}
+	argv, err := Split(a.Command)
+	if err != nil {
+		argv = strings.Fields(a.Command)
 	}
-	return nil
+	out := CommandEffects(argv)
+	if remote := strings.HasPrefix(a.Channel, "ssh_") || a.Channel == contract.ChannelSCNet; remote && !slices.Contains(out, policy.RemoteSubmission) {
+		out = append(out, policy.RemoteSubmission)
+	}
+	return out
 }
 
 // Target says where the job would run, in one word for a grant.
