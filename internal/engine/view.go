@@ -131,6 +131,8 @@ func observe(o *contract.Observation, run *Run, state standing, answer Envelope)
 	}
 	risk(state.findings)
 	switch next := answer.Run.NextCall; {
+	case next == nil && len(answer.Needs) > 0:
+		o.NextRecommendation = "repair what is missing, then call " + run.Skill.Walker + " with the run_id"
 	case next == nil:
 		o.NextRecommendation = "return to the orchestrator"
 	case len(answer.Needs) > 0:

@@ -52,7 +52,9 @@ func commands(argv []string) [][]string {
 	if len(argv) < 3 || !regexp.MustCompile(`^(?:sh|bash|dash|zsh|ksh)$`).MatchString(filepath.Base(argv[0])) {
 		return [][]string{argv}
 	}
-	at := slices.IndexFunc(argv, func(w string) bool { return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.HasSuffix(w, "c") })
+	at := slices.IndexFunc(argv, func(w string) bool {
+		return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.HasSuffix(w, "c")
+	})
 	if at < 0 || at+1 >= len(argv) {
 		return [][]string{argv}
 	}

@@ -16,6 +16,9 @@ import (
 	"github.com/trainwright/trainwright/internal/finding"
 )
 
+// Skipped says of a folder's name that Scan never looks into it: environments, histories, caches.
+func Skipped(name string) bool { return skippedFolders[name] }
+
 // skippedFolders are never looked into: they hold no code of the project, or trainwright's own files.
 var skippedFolders = map[string]bool{".git": true, ".hg": true, ".svn": true, ".venv": true, "venv": true, "node_modules": true, "__pycache__": true,
 	".onescience": true, ".trainer_work": true, ".tox": true, ".mypy_cache": true, ".pytest_cache": true, ".ruff_cache": true, ".eggs": true,

@@ -57,6 +57,11 @@ func (r *reviewer) imports(ctx context.Context) error {
 	}
 	modules := distinct(r.said.External)
 	why := fmt.Sprintf("modules of the project and of Python; %d others", len(modules))
+	for _, p := range firsts(r.said.External) {
+		if !p.Lazy && p.Text == "" && len(r.said.SysPath) == 0 {
+			r.report.Modules = append(r.report.Modules, p.Module)
+		}
+	}
 	switch {
 	case r.spec.Installed == nil:
 		why += " not looked for: the job runs elsewhere"

@@ -68,7 +68,7 @@ def dotted(node):
 
 # Folders that data, homes and scratch space of one machine are found under. System folders such as /dev, /proc, /etc and
 # /tmp are the same everywhere and are left out.
-MACHINE = ("home|Users|root|data\\d*|datasets?\\d*|mnt|media|scratch\\d*|work|workspace|gpfs|lustre|nfs|storage|Volumes|content|kaggle|srv|"
+MACHINE = ("tmp|var/tmp|home|Users|root|data\\d*|datasets?\\d*|mnt|media|scratch\\d*|work|workspace|gpfs|lustre|nfs|storage|Volumes|content|kaggle|srv|"
            "export|projects?|shared?|fsx|efs|dbfs|public|raid|ssd\\d*|hdd\\d*|disk\\d*|archive|cluster")
 ABSOLUTE = re.compile(r"^(?:/(?:%s)/[^/\s]|[A-Za-z]:[\\/][\w$.-]{2}|\\\\[\w.-]+\\[\w$.-])" % MACHINE)
 # Calls whose texts are names inside a file (HDF5) or routes of a server.
@@ -166,14 +166,30 @@ class Reviewer(ast.NodeVisitor):
         typing = "TYPE_CHECKING" in test or "version_info" in test or "platform" in test or "find_spec" in test or "is_available" in test
         asked = re.search(r"(?i)'[^']*(?:download|online|fetch)[^']*'", test) is not None and "exists" not in test and "isfile" not in test
         self.visit(node.test)
+        maybe = "__name__" not in test and not isinstance(node.test, ast.Constant)  # which branch is taken nobody knows here
         self.guards += typing
         self.asked += asked
+        self.depth += maybe
         for part in node.body:
             self.visit(part)
         self.asked -= asked
         for part in node.orelse:
             self.visit(part)
+        self.depth -= maybe
         self.guards -= typing
+
+    def visit_Match(self, node):
+        self.depth += 1
+        self.generic_visit(node)
+        self.depth -= 1
+
+    visit_While = visit_Match
+
+    def visit_With(self, node):
+        caught = any("suppress" in ast.dump(item.context_expr) for item in node.items)
+        self.guards += caught
+        self.generic_visit(node)
+        self.guards -= caught
 
     # Texts
 

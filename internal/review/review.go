@@ -63,10 +63,13 @@ type Check struct {
 	Why  string `json:"why"`
 }
 
-// Report is what a review came to. Files are those that were read, absolute, the entry first.
+// Report is what a review came to. Files are those that were read, absolute, the entry first. Modules are those that the
+// script can't do without and that are no part of the project: imported whenever it runs, outside of functions and branches.
+// They are empty where the script changes sys.path, and nobody can say where it finds them.
 type Report struct {
 	By       string            `json:"by"`
 	Files    []string          `json:"files"`
+	Modules  []string          `json:"modules"`
 	Checks   []Check           `json:"checks"`
 	Findings []finding.Finding `json:"findings"`
 }

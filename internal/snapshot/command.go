@@ -123,6 +123,16 @@ func (s Snapshot) Copy(original string) (string, bool) {
 	return "", false
 }
 
+// Root is where the copy of one of the original trees lies; false where that tree was not taken.
+func (s Snapshot) Root(original string) (string, bool) {
+	for _, root := range s.Roots {
+		if root.Original == real(original) {
+			return filepath.Join(s.dir(), root.Name), true
+		}
+	}
+	return "", false
+}
+
 // Original is the file of the user's tree that a path inside the snapshot is a copy of, for messages that name places; a
 // path that is not inside stays as it is.
 func (s Snapshot) Original(copied string) string {

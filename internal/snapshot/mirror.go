@@ -79,7 +79,7 @@ func (m *mirror) choose(files []project.File) error {
 		if f.Path == entry {
 			return 0
 		}
-		return rank[f.Kind]
+		return cmp.Or(rank[f.Kind], len(rank)+1)
 	}
 	files = slices.Clone(files)
 	slices.SortStableFunc(files, func(a, b project.File) int { return cmp.Compare(order(a), order(b)) })
@@ -127,7 +127,7 @@ func (m *mirror) reason(f project.File, entry bool) string {
 		return "large"
 	case entry:
 		return ""
-	case rank[f.Kind] == 0:
+	case rank[f.Kind] == 0 && !m.t.spec.Trial:
 		return f.Kind
 	case secretName(path.Base(f.Path)):
 		return "secrets"
@@ -183,11 +183,27 @@ func (m *mirror) folder(ctx context.Context, dir string) error {
 			if err := m.copy(name); err != nil {
 				return fmt.Errorf("copy %s into the snapshot: %w", name, err)
 			}
+		case entry.IsDir() && m.t.spec.Trial && !project.Skipped(entry.Name()):
+			if err := m.apart(ctx, name); err != nil {
+				return err
+			}
 		default:
 			m.link(name, entry)
 		}
 	}
 	return nil
+}
+
+// apart makes a folder of which nothing is copied a folder of its own, with links to the files; an output folder stays empty.
+func (m *mirror) apart(ctx context.Context, name string) error {
+	if err := os.Mkdir(m.in(name), 0o755); err != nil || below(name, m.outputs) {
+		return err
+	}
+	err := m.folder(ctx, name)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil // the job can't read it either
+	}
+	return err
 }
 
 func (m *mirror) in(name string) string {

@@ -148,6 +148,33 @@ func TestTakeCopiesCodeAndLinksTheRest(t *testing.T) {
 	}
 }
 
+// A trial writes where it reads, and the originals stay: folders are folders, small files are copies, outputs begin empty.
+func TestATrialIsKeptApart(t *testing.T) {
+	spec := example(t)
+	tree(t, spec.ProjectRoot, map[string]string{"checkpoints/old.pt": "PK", "runs/1/events.bin": strings.Repeat("x", 2000)})
+	spec.Trial, spec.Outputs = true, []string{filepath.Join(spec.ProjectRoot, "checkpoints"), filepath.Join(spec.CodeSaveDir, "outputs")}
+	s, findings := take(t, spec)
+	if diff := cmp.Diff([]string{}, codes(findings)); diff != "" {
+		t.Error(diff)
+	}
+	want := [][2]string{
+		{"README.md conf/a.yaml data/rows.csv pkg/__init__.py pkg/model.py train.py weights.pt", ".env .venv notes.txt runs/1/events.bin"},
+		{"data/train.csv override.yaml", ""},
+	}
+	for i, root := range s.Roots {
+		if diff := cmp.Diff(want[i], [2]string{paths(root.Files, copied), paths(root.Links, linked)}); diff != "" {
+			t.Errorf("%s: %s", root.Name, diff)
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(spec.Folder, Folder, ProjectName, "checkpoints"))
+	if err != nil || len(entries) != 0 {
+		t.Errorf("checkpoints: %v %v", entries, err)
+	}
+	if _, err := os.Stat(filepath.Join(spec.CodeSaveDir, "outputs")); err == nil {
+		t.Error("a folder was made in the original tree")
+	}
+}
+
 func TestEditingTheTreeChangesNothing(t *testing.T) {
 	spec := example(t)
 	s, _ := take(t, spec)

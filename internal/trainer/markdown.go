@@ -80,3 +80,11 @@ func shortHash(sha string) string {
 	}
 	return code(sha)
 }
+
+// some names the first n of a list and counts the rest.
+func some(list []string, n int) string {
+	if len(list) <= n {
+		return strings.Join(list, "; ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:n], "; "), len(list)-n)
+}

@@ -88,7 +88,11 @@ func (p codegen) Run(ctx context.Context, step *engine.Step) (engine.Outcome, er
 		return out, err
 	}
 	out.Summary = fmt.Sprintf("command ready: %s", cellText(launch.Join(made.Command)))
-	if finding.Has(out.Findings, finding.Error) {
+	if at := slices.IndexFunc(out.Findings, func(f finding.Finding) bool { return f.Severity == finding.Error }); at >= 0 {
+		out.Summary = out.Findings[at].What
+		if out.Next == nil && len(out.Needs) == 0 {
+			p.askForRepair(&out, step, made, out.Findings[at])
+		}
 		return out, nil
 	}
 	if err := keepAnswers(&out, step, p.Name(), given); err != nil || !out.Gate.Passed || !runs(step.Run.Handoff) {
@@ -204,6 +208,26 @@ func (p codegen) askForCode(out *engine.Outcome, step *engine.Step) {
 	out.Summary = f.What
 }
 
+// askForRepair answers that the code has to be repaired first: the agent's own files are sent again, the project's script is
+// repaired where it lies. Calling again unchanged would only say the same.
+func (p codegen) askForRepair(out *engine.Outcome, step *engine.Step, made Codegen, because finding.Finding) {
+	need := engine.Need{Field: "code", Why: because.What, WhereToLook: []string{made.Entrypoint}, Candidates: []string{}}
+	if because.Where != nil {
+		need.WhereToLook = []string{because.Where.String()}
+	}
+	out.Next = &engine.NextCall{} // the repair comes first
+	if !made.Native {
+		need.Field = "files"
+		rel, err := filepath.Rel(step.Run.CodeSaveDir, made.Entrypoint)
+		if err != nil {
+			rel = filepath.Base(made.Entrypoint)
+		}
+		out.Next = &engine.NextCall{Tool: p.Tool(), Arguments: map[string]any{"run_id": step.Run.ID, "files": []any{map[string]any{"path": filepath.ToSlash(rel), "content": "<the repaired code>"}}}}
+	}
+	out.Needs = append(out.Needs, need)
+	out.Blockers = append(out.Blockers, need.Field)
+}
+
 // handToCoder writes the task by which code lands in a repository: that is the coder's work, and nothing is written there.
 func (p codegen) handToCoder(out *engine.Outcome, step *engine.Step, c *commander, given CodegenInput) error {
 	for _, file := range given.Files {
@@ -245,7 +269,7 @@ func (p codegen) check(ctx context.Context, step *engine.Step, out *engine.Outco
 	made.Python, made.PythonWhy = python.Path, python.Why
 	made.Command = append([]string{python.Path, made.Entrypoint}, c.argv()...)
 	step.Say(p.Name(), "reviewing %s", c.view.Entry)
-	read, err := p.review(ctx, step, out, made, written)
+	read, err := p.review(ctx, step, out, &made, written)
 	if err != nil || hasCode(out.Findings, "does_not_compile") || hasCode(out.Findings, "compile_unchecked") {
 		return made, read, err
 	}

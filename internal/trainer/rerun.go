@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/trainwright/trainwright/internal/contract"
@@ -26,19 +25,14 @@ func (t *Trainer) freezeJob(ctx context.Context, run *engine.Run, made Codegen, 
 	if err != nil {
 		return snapshot.Command{}, snapshot.Snapshot{}, nil, err
 	}
-	root := made.Root
-	if root == "" {
-		root = filepath.Dir(made.Entrypoint)
-	}
-	inputs, err := jobInputs(run)
-	if err != nil {
+	spec := t.snapshotSpec(run, made, folder)
+	spec.Machine = machine(hardware.Facilities)
+	if spec.Inputs, err = jobInputs(run); err != nil {
 		return snapshot.Command{}, snapshot.Snapshot{}, nil, err
 	}
-	spec := snapshot.Spec{ProjectRoot: root, CodeSaveDir: run.CodeSaveDir, Entrypoint: made.Entrypoint, Python: made.Command[0], Folder: folder, Exclude: []string{run.Workdir},
-		Inputs: inputs, Environ: t.Runtime.Environ(), Machine: machine(hardware.Facilities), Now: t.Engine.Now()}
 	if made.OutputDir == "" && made.CheckpointDir == "" {
 		// A script that is not told where to write may write beside itself.
-		spec.Outputs = []string{filepath.Join(run.CodeSaveDir, "outputs"), filepath.Join(run.CodeSaveDir, "checkpoints")}
+		spec.Outputs = outputFolders(run.CodeSaveDir)
 	}
 	taken, found, err := snapshot.Take(ctx, spec)
 	if err != nil {
@@ -46,6 +40,21 @@ func (t *Trainer) freezeJob(ctx context.Context, run *engine.Run, made Codegen, 
 	}
 	command, more, err := taken.Command(made.Command, run.CodeSaveDir)
 	return command, taken, slices.Concat(findings, found, more), err
+}
+
+// snapshotSpec is what a snapshot of the job's code is taken of.
+func (t *Trainer) snapshotSpec(run *engine.Run, made Codegen, folder string) snapshot.Spec {
+	root := made.Root
+	if root == "" {
+		root = filepath.Dir(made.Entrypoint)
+	}
+	return snapshot.Spec{ProjectRoot: root, CodeSaveDir: run.CodeSaveDir, Entrypoint: made.Entrypoint, Python: made.Command[0], Folder: folder, Exclude: []string{run.Workdir},
+		Environ: t.Runtime.Environ(), Now: t.Engine.Now()}
+}
+
+// outputFolders are where a script that is not told where to write puts its outputs by the names of formats.md.
+func outputFolders(root string) []string {
+	return []string{filepath.Join(root, "outputs"), filepath.Join(root, "checkpoints")}
 }
 
 // jobInputs are the files that the job reads without being code: the parts of the data and the checkpoints.
@@ -182,11 +191,7 @@ func (r *repeat) verify(ctx context.Context) (snapshot.Snapshot, error) {
 			Expected: "the interpreter that ran the job", Remedy: "restore this environment, or start the job anew with another one"})
 	}
 	if len(changed) > 0 {
-		shown := strings.Join(changed[:min(len(changed), 5)], "; ")
-		if more := len(changed) - 5; more > 0 {
-			shown += fmt.Sprintf(" and %d more", more)
-		}
-		r.out.Findings = append(r.out.Findings, finding.Finding{Code: "packages_changed", Severity: finding.Warning, What: "the environment is not what it was: " + shown, Where: &finding.Where{Path: taken.Python.Path},
+		r.out.Findings = append(r.out.Findings, finding.Finding{Code: "packages_changed", Severity: finding.Warning, What: "the environment is not what it was: " + some(changed, 5), Where: &finding.Where{Path: taken.Python.Path},
 			Expected: "the packages of the snapshot", Remedy: "restore the versions that snapshot.json lists where the results must be the same"})
 	}
 	return taken, nil

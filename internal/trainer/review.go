@@ -14,14 +14,15 @@ import (
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/jobs"
 	"github.com/trainwright/trainwright/internal/jobs/local"
+	"github.com/trainwright/trainwright/internal/policy"
 	"github.com/trainwright/trainwright/internal/review"
 	"github.com/trainwright/trainwright/internal/rundir"
 )
 
 // review reads the script and the modules of the project that it imports, runs none of them, and gives the files that it
 // read; those that the phase did not write itself are inputs of its record.
-func (p codegen) review(ctx context.Context, step *engine.Step, out *engine.Outcome, made Codegen, written []string) ([]string, error) {
-	refused, err := networkRefused(step)
+func (p codegen) review(ctx context.Context, step *engine.Step, out *engine.Outcome, made *Codegen, written []string) ([]string, error) {
+	refused, err := p.networkRefused(step)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +32,7 @@ func (p codegen) review(ctx context.Context, step *engine.Step, out *engine.Outc
 	}
 	if runsHere(step.Run.Handoff) || !runs(step.Run.Handoff) {
 		spec.Installed = func(ctx context.Context, modules []string) (map[string]string, error) {
-			return p.installed(ctx, made, modules)
+			return p.installed(ctx, *made, modules)
 		}
 	}
 	report, err := review.Script(ctx, spec)
@@ -42,6 +43,9 @@ func (p codegen) review(ctx context.Context, step *engine.Step, out *engine.Outc
 		out.Check(c.Name, c.OK, c.Why)
 	}
 	out.Findings = append(out.Findings, report.Findings...)
+	if len(report.Files) > 0 {
+		made.Imports = append([]string{}, report.Modules...)
+	}
 	if err := evidenceInAdvance(step.Run, out); err != nil {
 		return nil, err
 	}
@@ -71,8 +75,11 @@ func (p codegen) installed(ctx context.Context, made Codegen, modules []string) 
 // offline are the words by which a handoff refuses the network.
 var offline = regexp.MustCompile(`(?i)\b(?:no|without(?: any)?|never use(?: the)?|do not use(?: the)?|don't use(?: the)?)\s+(?:network|internet|downloads?)\b|\boffline\b|\bnetwork(?:[_ ](?:allowed|access))?\s*[:=]\s*(?:false|no)\b|\b(?:do not|don't|never)\s+download\b`)
 
-// networkRefused says whether the request or the handoff's constraints refuse the network.
-func networkRefused(step *engine.Step) (bool, error) {
+// networkRefused says whether the user's policy, the request or the handoff's constraints refuse the network.
+func (p codegen) networkRefused(step *engine.Step) (bool, error) {
+	if decision, _ := p.t.Authority.Policy.Allows(policy.Network); decision == policy.No {
+		return true, nil
+	}
 	var request contract.TrainingRequest
 	if err := step.ReadJSON(requestFile, &request); err != nil {
 		return false, err

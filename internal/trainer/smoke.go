@@ -17,12 +17,14 @@ import (
 	"github.com/trainwright/trainwright/internal/evidence"
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/jobs"
+	"github.com/trainwright/trainwright/internal/launch"
 	"github.com/trainwright/trainwright/internal/rundir"
+	"github.com/trainwright/trainwright/internal/snapshot"
 )
 
-// The smoke run is the real command on some rows for one epoch, as a job of its own below smokeFolder of the run: what the
-// project and code_save_dir hold stays as it is, and nothing that it leaves is evidence of the run. smokeFile keeps what it
-// showed.
+// The smoke run is the real command on some rows for one epoch, as a job of its own below smokeFolder of the run. It runs
+// copies of the code (smoke_apart.go): what the project and code_save_dir hold stays as it is, and nothing that it leaves is
+// evidence of the run. smokeFile keeps what it showed.
 const (
 	smokeFile   = "smoke.json"
 	smokeFolder = "smoke"
@@ -70,6 +72,14 @@ func (p codegen) smoke(ctx context.Context, step *engine.Step, out *engine.Outco
 	if err := w.mark(); err != nil {
 		return err
 	}
+	release, found, err := p.t.Authority.Clear(ctx, w.ask())
+	if err != nil {
+		return err
+	}
+	defer release()
+	if finding.Has(found, finding.Error) {
+		return w.skip("the user's policy does not allow it: " + launch.FirstError(found))
+	}
 	job, err := w.start(ctx)
 	var refused *finding.Refused
 	if errors.As(err, &refused) {
@@ -93,6 +103,11 @@ func (p codegen) smoke(ctx context.Context, step *engine.Step, out *engine.Outco
 	}
 	// Nothing is committed while a job is under way: what this call brought is kept for the next one.
 	return rundir.WriteJSON(step.Run.File(answersFile(p.Name())), given)
+}
+
+// ask is what the smoke run takes of the user's budget.
+func (w *smokeRun) ask() launch.Ask {
+	return launch.Ask{ID: w.step.Run.ID, Command: launch.Join(w.made.Command), Channel: contract.ChannelLocalDirect, Site: "local", WallTimeSeconds: w.limit()}
 }
 
 // runsHere says whether the job will run on this machine.
@@ -197,7 +212,7 @@ func (w *smokeRun) start(ctx context.Context) (*jobs.Entry, error) {
 	var judged Smoke
 	_ = rundir.ReadJSON(run.File(smokeFile), &judged) // none: nothing was judged
 	at := slices.IndexFunc(entries, func(e jobs.Entry) bool {
-		_, err := os.Stat(e.Request.WorkDir)
+		_, err := os.Stat(filepath.Join(e.Folder, smokeWork))
 		return e.Request.Marker == w.marker && err == nil
 	})
 	if at < 0 || judged.JobID == entries[at].JobID && judged.State == jobs.StateFailed {
@@ -217,25 +232,27 @@ func (w *smokeRun) clear(ctx context.Context, entries []jobs.Entry) error {
 		if err != nil {
 			return err
 		}
-		if !jobs.Terminal(status[0].State) || !rundir.Inside(e.Folder, e.Request.WorkDir) || e.Request.WorkDir == e.Folder {
+		if !jobs.Terminal(status[0].State) {
 			continue
 		}
-		if err := os.RemoveAll(e.Request.WorkDir); err != nil {
-			return err
+		for _, name := range []string{smokeWork, smokeData, snapshot.Folder} {
+			if err := os.RemoveAll(filepath.Join(e.Folder, name)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// create writes the cuts of the data and the job's folder, and starts it. The request is last: a folder without one is what
-// a crash left, and is written anew.
+// create writes the cuts of the data, the copies of the code and the job's folder, and starts it. The request is last: a
+// folder without one is what a crash left, and is written anew.
 func (w *smokeRun) create(ctx context.Context) (*jobs.Entry, error) {
 	id, folder := w.freeID()
 	if err := os.RemoveAll(folder); err != nil {
 		return nil, err
 	}
-	work := filepath.Join(folder, "work")
-	data := filepath.Join(folder, "data")
+	work := filepath.Join(folder, smokeWork)
+	data := filepath.Join(folder, smokeData)
 	for _, dir := range []string{data, work} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
@@ -253,12 +270,16 @@ func (w *smokeRun) create(ctx context.Context) (*jobs.Entry, error) {
 	if err := os.WriteFile(filepath.Join(folder, smokeRowsFile), []byte(jsonText(rows)+"\n"), 0o644); err != nil {
 		return nil, err
 	}
-	command, err := w.c.smokeCommand(w.made, parts, work)
+	argv, err := w.c.smokeCommand(w.made, parts, work)
+	if err != nil {
+		return nil, err
+	}
+	command, workDir, err := w.apart(ctx, folder, argv)
 	if err != nil {
 		return nil, err
 	}
 	w.step.Say(w.p.Name(), "smoke run %s: one epoch on %s", id, rowsText(rows))
-	request := jobs.Request{JobID: id, RunID: w.step.Run.ID, Command: command, Env: map[string]string{"PYTHONDONTWRITEBYTECODE": "1"}, WorkDir: work, WallTimeSeconds: w.limit(),
+	request := jobs.Request{JobID: id, RunID: w.step.Run.ID, Command: command.Argv, Env: command.Env, WorkDir: workDir, WallTimeSeconds: w.limit(),
 		Site: "local", Channel: contract.ChannelLocalDirect, Marker: w.marker, SubmittedBy: "trainwright", Task: "smoke run", CreatedAt: w.step.Now()}
 	if err := jobs.Create(folder, request); err != nil {
 		return nil, err
@@ -276,8 +297,13 @@ func (w *smokeRun) limit() int {
 	return limit
 }
 
-// smokeRowsFile keeps, in the job's folder, how many rows were cut of each part.
-const smokeRowsFile = "rows.json"
+// In the job's folder: smokeRowsFile keeps how many rows were cut of each part, smokeData the cuts, and into smokeWork the
+// script is told to write.
+const (
+	smokeRowsFile = "rows.json"
+	smokeData     = "data"
+	smokeWork     = "work"
+)
 
 func partOrAll(part string) string {
 	if part == "" {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,9 +30,18 @@ func (w *smokeRun) judge(job *jobs.Entry, status jobs.Status) error {
 	default:
 		w.inconclusive(job, status)
 	}
+	if err := w.tellOutside(job); err != nil {
+		return err
+	}
 	w.out.Check("smoke_run", w.out.Status != contract.StateFailed, said)
 	return w.out.AddFile(smokeFile, smoke)
 }
+
+// surely are the causes that the whole data would not take away: the repair comes before anything else.
+var surely = []string{"import_missing", "import_broken", "import_shadowed", "arguments_wrong", "command_not_found", "command_not_executable", "entrypoint_missing", "cuda_missing", "cuda_mismatch"}
+
+// surelyRaised are the exceptions of which the same holds.
+var surelyRaised = regexp.MustCompile(`\b(?:SyntaxError|IndentationError|NameError|UnboundLocalError|ImportError|ModuleNotFoundError)\b`)
 
 func (w *smokeRun) fail(job *jobs.Entry, status jobs.Status) {
 	f := finding.Finding{Code: "smoke_failed", Severity: finding.Error, What: "the script ended with " + exitText(status.Exit), Where: &finding.Where{Path: job.Folder}, Expected: "exit status 0",
@@ -41,13 +51,19 @@ func (w *smokeRun) fail(job *jobs.Entry, status jobs.Status) {
 		f, w.out.Category = status.Cause.Finding, status.Cause.Category
 		f.Severity = finding.Error
 	}
+	sure := slices.Contains(surely, f.Code) || surelyRaised.MatchString(f.What)
 	f.What = "smoke run: " + f.What
-	f.Remedy += fmt.Sprintf("; then phase_4_codegen {\"run_id\": %q}. If only the few rows are to blame, add \"smoke\": \"skip\"", w.step.Run.ID)
-	w.out.Findings = append(w.out.Findings, f)
 	w.out.Status, w.out.Step = contract.StateFailed, contract.StatusFailed
 	w.out.Blockers = append(w.out.Blockers, "smoke run "+job.JobID+" failed")
 	w.out.Summary = f.What
-	w.out.Next = &engine.NextCall{} // the repair comes first
+	if sure {
+		f.Remedy += fmt.Sprintf("; then phase_4_codegen {\"run_id\": %q}", w.step.Run.ID)
+		w.p.askForRepair(w.out, w.step, w.made, f)
+	} else {
+		f.Remedy += fmt.Sprintf("; then phase_4_codegen {\"run_id\": %q}. If only the few rows (%s) are to blame, as the next call has it: \"smoke\": \"skip\"", w.step.Run.ID, rowsText(w.rows(job)))
+		w.out.Next = &engine.NextCall{Tool: w.p.Tool(), Arguments: map[string]any{"run_id": w.step.Run.ID, "smoke": smokeSkip}}
+	}
+	w.out.Findings = append(w.out.Findings, f)
 }
 
 func (w *smokeRun) inconclusive(job *jobs.Entry, status jobs.Status) {
@@ -64,12 +80,11 @@ func (w *smokeRun) inconclusive(job *jobs.Entry, status jobs.Status) {
 
 // record is smoke.json of a job that is over.
 func (w *smokeRun) record(job *jobs.Entry, status jobs.Status) Smoke {
-	smoke := Smoke{State: status.State, JobID: job.JobID, Marker: w.marker, Command: job.Request.Command, Rows: map[string]int{}, Seconds: status.Seconds, Outputs: []string{}}
-	_ = rundir.ReadJSON(filepath.Join(job.Folder, smokeRowsFile), &smoke.Rows) // written before the request
+	smoke := Smoke{State: status.State, JobID: job.JobID, Marker: w.marker, Command: job.Request.Command, Rows: w.rows(job), Seconds: status.Seconds, Outputs: []string{}}
 	if status.Exit != nil {
 		smoke.Exit, smoke.PeakRSSBytes = status.Exit.Code, status.Exit.PeakRSSBytes
 	}
-	work := job.Request.WorkDir
+	work := filepath.Join(job.Folder, smokeWork)
 	_ = filepath.WalkDir(work, func(path string, d fs.DirEntry, err error) error { // what can't be read is not counted
 		if err != nil || !d.Type().IsRegular() || len(smoke.Outputs) == maxSmokeOutputs {
 			return nil
@@ -85,6 +100,13 @@ func (w *smokeRun) record(job *jobs.Entry, status jobs.Status) Smoke {
 		return nil
 	})
 	return smoke
+}
+
+// rows is how many rows of each part the smoke run had.
+func (w *smokeRun) rows(job *jobs.Entry) map[string]int {
+	rows := map[string]int{}
+	_ = rundir.ReadJSON(filepath.Join(job.Folder, smokeRowsFile), &rows) // written before the request
+	return rows
 }
 
 // maxSmokeOutputs bounds the files that smoke.json lists.

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json, nosuchpackage  # want: error import_unresolved nosuchpackage
 import os.path
 import xml.etree.ElementTree as ET
@@ -28,6 +29,19 @@ try:
     import cupy_of_another_world as xp
 except ModuleNotFoundError:
     import json_of_another_world as xp
+
+with contextlib.suppress(ImportError):
+    import amp_of_another_world
+
+if os.environ.get("WITH_WANDB"):
+    import wandb_of_another_world  # want: warning import_unresolved wandb_of_another_world
+
+match os.name:
+    case "nowhere":
+        import winreg_of_another_world  # want: warning import_unresolved winreg_of_another_world
+
+if __name__ == "__main__":
+    import needed_of_another_world  # want: error import_unresolved needed_of_another_world
 
 
 def export():
