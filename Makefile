@@ -11,7 +11,7 @@ demo: build
 # Installs what the tests need beside Go (.ci/install says what and why), then runs all of them.
 test:
 	.ci/install
-	go test -race -timeout 15m ./...
+	go test -race -timeout 30m ./...
 
 # Figures beside tail, grep and the limits, measured in one run; takes some minutes and 1 GB of the temporary folder.
 bench:

@@ -78,8 +78,7 @@ func TestUnknownIntentAsks(t *testing.T) {
 // A job that outlasts the wait is partial with its handle; the next call goes on and ends in success, with one job.
 func TestWaitIsBounded(t *testing.T) {
 	f := newFixture(t)
-	forty := 40
-	f.handoff.Inputs.Parameters.EpochsOrSteps = &forty
+	f.hold()
 	zero := 0
 	answer, err := f.try(contract.Call{Handoff: &f.handoff, WaitSeconds: &zero})
 	if err != nil {
@@ -92,6 +91,7 @@ func TestWaitIsBounded(t *testing.T) {
 	if next := answer.Run.NextCall; next == nil || next.Arguments["run_id"] != answer.Run.RunID {
 		t.Errorf("next call %+v", next)
 	}
+	f.release()
 	f.open()
 	done := f.walk()
 	wantStatus(t, done, contract.StatusSuccess)

@@ -19,11 +19,13 @@ import (
 // endedJob walks to a job that has ended and that nobody has looked at, and gives its folder.
 func (f *fixture) endedJob() (answer engine.Envelope, folder string) {
 	f.t.Helper()
+	f.hold()
 	zero := 0
 	answer, err := f.try(contract.Call{Handoff: &f.handoff, WaitSeconds: &zero})
 	if err != nil || answer.Run.Job == nil {
 		f.t.Fatalf("no job: %v %s", err, describe(answer))
 	}
+	f.release()
 	folder = f.file(answer, "jobs/"+answer.Run.Job.JobID)
 	done, err := jobs.Await(f.t.Context(), time.Minute, func() (bool, error) {
 		exit, err := jobs.ReadExit(folder)

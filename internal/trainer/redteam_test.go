@@ -171,8 +171,7 @@ func TestExitZeroThatIsContradicted(t *testing.T) {
 // A cancelled job leaves a way on, which run_status shows before anybody has taken the end up.
 func TestCancelledJobLeavesAWayOn(t *testing.T) {
 	f := newFixture(t)
-	epochs := 60
-	f.handoff.Inputs.Parameters.EpochsOrSteps = &epochs
+	f.hold()
 	zero := 0
 	running, err := f.try(contract.Call{Handoff: &f.handoff, WaitSeconds: &zero})
 	if err != nil {
@@ -185,6 +184,7 @@ func TestCancelledJobLeavesAWayOn(t *testing.T) {
 	if _, err := f.trainer.Runtime.Cancel(context.Background(), folder); err != nil {
 		t.Fatal(err)
 	}
+	f.release()
 	status, err := f.trainer.Engine.RunStatus(t.Context(), running.Run.RunID)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,8 @@
 package trainer
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,13 +16,14 @@ import (
 // explicit launch runs the changed code.
 func TestEditsWhileAJobRuns(t *testing.T) {
 	f := newFixture(t)
-	f.edit("train.py", "    if not math.isfinite(val_loss):", "    if config.epochs > 1:\n        time.sleep(1)\n    if not math.isfinite(val_loss):")
+	f.hold()
 	zero := 0
 	answer, err := f.try(contract.Call{Handoff: &f.handoff, WaitSeconds: &zero})
 	if err != nil || answer.Run.Job == nil {
 		t.Fatalf("no job: %v %s", err, describe(answer))
 	}
 	f.edit("train.py", "import argparse", "# a comment\nimport argparse")
+	f.release()
 	answer, err = f.try(contract.Call{RunID: answer.Run.RunID})
 	if err != nil {
 		t.Fatal(err)
@@ -42,9 +45,11 @@ func TestEditsWhileAJobRuns(t *testing.T) {
 // While a rerun is under way the run says so, and takes its outputs for the run's when it has ended.
 func TestRunWhileARerunIsUnderWay(t *testing.T) {
 	f := newFixture(t)
-	f.edit("train.py", "    if not math.isfinite(val_loss):", "    if config.epochs > 1:\n        time.sleep(0.5)\n    if not math.isfinite(val_loss):")
+	f.hold()
+	f.release()
 	answer := f.walk()
 	wantStatus(t, answer, contract.StatusSuccess)
+	f.must(os.Remove(filepath.Join(filepath.Dir(f.dir), f.gate())))
 	if _, err := f.trainer.Rerun(t.Context(), engine.Silent, answer.Run.RunID, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +57,7 @@ func TestRunWhileARerunIsUnderWay(t *testing.T) {
 	if err != nil || status.Run.Job == nil || status.Run.Job.State != jobs.StateRunning && status.Run.Job.State != jobs.StateQueued || status.ExecutionResult.Status != contract.StatusPartial {
 		t.Errorf("%v %s", err, describe(status))
 	}
+	f.release()
 	done := f.walk()
 	wantStatus(t, done, contract.StatusSuccess)
 	if text := f.read(f.file(done, runtimeResult)); !strings.Contains(text, "-2\"") || jobCount(t, f, done) != 2 {

@@ -21,8 +21,9 @@ import (
 //go:embed probe.py
 var probeScript string
 
-// probeLimit bounds one interpreter's answer. A cold environment on a network file system takes seconds.
-const probeLimit = 10 * time.Second
+// probeLimit bounds one interpreter's answer: a cold environment on a network file system, or a machine at its limit, takes many
+// seconds, and a wrong "no usable Python" stops a run.
+const probeLimit = 45 * time.Second
 
 // probe is what probe.py prints.
 type probe struct {
