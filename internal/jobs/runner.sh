@@ -273,7 +273,7 @@ tw_conclude() {
 		rm -f "$tw_folder/.exit.json.$$"
 		[ -e "$tw_folder/exit.reserve" ] || tw_nap 100
 		rm -f "$tw_folder/exit.reserve"
-		[ $((tw_tries -= 1)) -gt 0 ] || break
+		[ -d "$tw_folder" ] && [ $((tw_tries -= 1)) -gt 0 ] || break # nobody waits for a folder that is gone
 	done
 	rm -f "$tw_folder/.exit.json.$$" "$tw_folder/exit.reserve" "$tw_folder/runner.go" "$tw_folder/runner.status"
 	sync "$tw_folder" 2>/dev/null

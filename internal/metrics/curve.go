@@ -162,15 +162,18 @@ func (c curves) course(path string, key Key, mode string, one *curve) *finding.F
 	third := n / 3
 	middle := median(values[third-width/2 : third-width/2+width])
 	gained := start - math.Min(middle, end)
+	// Medians of some values scatter less than one does. What fell within its first values has got better too.
+	scatter := math.Max(3*noise/math.Sqrt(float64(width)), 1e-3*math.Abs(start))
+	fell := values[0]-math.Min(middle, end) > math.Max(5*noise, 1e-3*math.Abs(values[0]))
 	switch {
-	case gained <= math.Max(2*noise, 1e-3*math.Abs(start)):
+	case gained <= scatter && !fell:
 		return &finding.Finding{
 			Code: "series_plateau", Severity: finding.Warning, Where: pointPlace(path, *one.points[at[0]]),
 			What:     fmt.Sprintf("%s never got better: %s at first, %s at the end, over %d values", name, shown(start, mode), shown(end, mode), n),
 			Expected: "a loss that falls",
 			Remedy:   "nothing was learned: check the learning rate, that the parameters are given to the optimizer, the labels and the scaling of the inputs",
 		}
-	case middle-end < plateauShare*gained:
+	case middle-end < plateauShare*math.Max(gained, values[0]-math.Min(middle, end)):
 		return &finding.Finding{
 			Code: "series_plateau", Severity: finding.Note, Where: pointPlace(path, *one.points[at[third]]),
 			What: fmt.Sprintf("%s stands still from %s on (%s, at the end %s): the last two thirds of the run gained nothing", name,

@@ -70,6 +70,12 @@ func printedDecimals(text string) int {
 	return decimals - exponent
 }
 
+// Printed is a value as a writer prints it that keeps no more digits than it has to.
+func Printed(value float64) Point {
+	text := strconv.FormatFloat(value, 'g', -1, 64)
+	return Point{Value: value, Text: text, Digits: printedDecimals(text)}
+}
+
 // splitNumber parts a printed number into its mantissa without sign and its exponent.
 func splitNumber(text string) (mantissa string, exponent int) {
 	mantissa = strings.TrimLeft(text, "+-")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -61,8 +62,10 @@ func (w *validationWork) findBest() {
 	if name == "" {
 		return
 	}
-	data, err := os.ReadFile(w.abs(name))
+	data, err := readAtMost(w.abs(name), maxSummary)
 	if err != nil {
+		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "summary_malformed", Severity: finding.Warning, What: fmt.Sprintf("%s: %v", name, err), Where: &finding.Where{Path: w.abs(name)},
+			Expected: "a summary of some lines", Remedy: "without it the last values of the log are reported"})
 		return
 	}
 	var summary summaryFile
@@ -74,8 +77,12 @@ func (w *validationWork) findBest() {
 	summary.from = name
 	w.summary = summary
 	saysZero := w.exit == nil || w.exit.Code != nil && *w.exit.Code == 0
-	if summary.Status != "" && summary.Status != "completed" && saysZero {
-		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "summary_contradicts", Severity: finding.Error,
+	if summary.Status != "" && !endedWell.MatchString(summary.Status) && saysZero {
+		severity := finding.Warning // a word that nobody agreed on says little
+		if endedBadly.MatchString(summary.Status) || text(summary.Error) != "" {
+			severity = finding.Error
+		}
+		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "summary_contradicts", Severity: severity,
 			What:  fmt.Sprintf("the job ended with exit status 0, but its summary.json says status %q%s", summary.Status, suffix(": ", text(summary.Error))),
 			Where: &finding.Where{Path: w.abs(name)}, Expected: "status completed", Remedy: "find out in the log how the training ended"})
 	}
@@ -83,6 +90,27 @@ func (w *validationWork) findBest() {
 		w.best = bestEpoch{Epoch: summary.Best.Epoch, Step: summary.Best.Step, From: name}
 	}
 }
+
+// maxSummary bounds summary.json, in bytes.
+const maxSummary = 1 << 20
+
+// readAtMost reads a file that has at most that many bytes.
+func readAtMost(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > limit {
+		return nil, fmt.Errorf("it has %d bytes, more than %d", info.Size(), limit)
+	}
+	return os.ReadFile(path)
+}
+
+// The words for how a training ended; formats.md has "completed".
+var (
+	endedWell  = regexp.MustCompile(`(?i)^\s*(?:complet\w*|success\w*|succeeded|finished|done|ok|converged|(?:stopped[ _-]?)?early(?:[ _-]?stop\w*)?)\s*$`)
+	endedBadly = regexp.MustCompile(`(?i)fail|error|crash|diverg|interrupt|abort|kill|nan|incomplete|partial|running`)
+)
 
 // logged is the value of a series that counts: at the best checkpoint where the log has one there, else the last.
 // What a resumed job found in the log already is not its own.
@@ -183,8 +211,19 @@ func (w *validationWork) fromPredictions(name string) {
 			claim.Interval = result.Interval[:]
 		}
 		w.claim(claim)
+		w.tooGood(metric, result, name)
 		w.compare(metrics.Key{Split: preds.Split, Name: metric}, result.Value, name)
 	}
+}
+
+// tooGood tells of a regression without any error: its predictions are the targets.
+func (w *validationWork) tooGood(metric string, result metrics.Result, name string) {
+	const few = 5
+	if metric != "mae" && metric != "rmse" && metric != "mse" || result.Value != 0 || result.N < few || hasCode(w.out.Findings, "predictions_are_targets") {
+		return
+	}
+	w.found(finding.Finding{Code: "predictions_are_targets", Severity: finding.Warning, What: fmt.Sprintf("all %d predictions of %s are exactly the targets", result.N, name), Where: &finding.Where{Path: w.abs(name)},
+		Expected: "errors, as every measured quantity has them", Remedy: "check that the script writes what the model says, and that no column holds the target"})
 }
 
 // unitOf is the unit of an error that is measured as the target is.

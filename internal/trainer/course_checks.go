@@ -2,8 +2,10 @@ package trainer
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -58,6 +60,12 @@ func (w *validationWork) metricsTimes() {
 		return
 	}
 	at, _ := unixTime(first.Time)
+	if zone, ok := w.otherZone(from, to, outside, timed); ok && !w.external {
+		w.found(finding.Finding{Code: "metrics_time_zone", Severity: finding.Warning, Where: &finding.Where{Path: w.abs(w.metricsName), Line: first.Line, Byte: first.Start},
+			What:     fmt.Sprintf("the times of %s are those of the job shifted by %s, as a local time that is written as UTC is", w.metricsName, zone),
+			Expected: fmt.Sprintf("%s to %s", clock(from), clock(to)), Remedy: "let the script log time.time(), or an ISO time with its zone"})
+		return
+	}
 	f := finding.Finding{Code: code, Severity: finding.Error, Where: &finding.Where{Path: w.abs(w.metricsName), Line: first.Line, Byte: first.Start},
 		What:     fmt.Sprintf("%d of %d timed values of %s say another time than the job's, first %s", outside, timed, w.metricsName, at.UTC().Format(time.RFC3339)),
 		Expected: fmt.Sprintf("%s to %s", from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339)), Remedy: "find out in the script where these rows come from; they are not of this job"}
@@ -66,6 +74,27 @@ func (w *validationWork) metricsTimes() {
 		f.Expected, f.Remedy = "rows that are older than their file", "the file's time was set back, or its rows were edited: ask where the run comes from"
 	}
 	w.found(f)
+}
+
+// otherZone is the one difference of time zones, in quarters of an hour, by which every timed row is outside of the job.
+func (w *validationWork) otherZone(from, to time.Time, outside, timed int) (time.Duration, bool) {
+	if outside != timed {
+		return 0, false
+	}
+	const quarter, widest = 15 * time.Minute, 14 * time.Hour
+	for zone := -widest; zone <= widest; zone += quarter {
+		fits := zone != 0
+		for _, p := range w.log.Points {
+			if at, ok := unixTime(p.Time); ok && w.own(p) && (at.Add(-zone).Before(from) || at.Add(-zone).After(to)) {
+				fits = false
+				break
+			}
+		}
+		if fits {
+			return zone, true
+		}
+	}
+	return 0, false
 }
 
 // resumedWhereItStopped makes sure that a run which resumes goes on where its checkpoint stood.
@@ -219,9 +248,13 @@ func (w *validationWork) summaryOfTheLog() {
 	if s.from == "" {
 		return
 	}
+	severity := finding.Error
 	contradicts := func(what, expected string) {
-		w.found(finding.Finding{Code: "summary_contradicts", Severity: finding.Error, What: s.from + " says " + what, Where: &finding.Where{Path: w.abs(s.from)}, Expected: expected,
+		w.found(finding.Finding{Code: "summary_contradicts", Severity: severity, What: s.from + " says " + what, Where: &finding.Where{Path: w.abs(s.from)}, Expected: expected,
 			Remedy: "one of the two is not of this training: correct the script and run again"})
+	}
+	if w.stopsEarly() {
+		severity = finding.Warning // it may count the epochs that it was allowed
 	}
 	if e, ok := w.extentOf(epochOf); ok && s.Epochs != nil && e.fallsShort(*s.Epochs) {
 		contradicts(fmt.Sprintf("%g epochs, and %s ends at epoch %g", *s.Epochs, w.metricsName, e.last), fmt.Sprintf("values of %g epochs", *s.Epochs))
@@ -229,12 +262,37 @@ func (w *validationWork) summaryOfTheLog() {
 	if e, ok := w.extentOf(stepOf); ok && s.Steps != nil && (e.last > *s.Steps && w.start == nil || *s.Steps-e.last > math.Max(1, math.Max(e.spacing, e.first))) {
 		contradicts(fmt.Sprintf("%g steps, and %s ends at step %g", *s.Steps, w.metricsName, e.last), fmt.Sprintf("values up to step %g", *s.Steps))
 	}
+	severity = finding.Error
 	if s.Best.Metric == "" || s.Best.Value == nil {
 		return
 	}
-	if p, ok := w.log.At(metrics.ParseKey(s.Best.Metric), s.Best.Step, s.Best.Epoch); ok && !metrics.Agrees(p, *s.Best.Value) {
+	if p, ok := w.log.At(metrics.ParseKey(s.Best.Metric), s.Best.Step, s.Best.Epoch); ok && !repeats(p, *s.Best.Value) {
 		contradicts(fmt.Sprintf("the best %s is %.6g, and %s says %s there (line %d)", s.Best.Metric, *s.Best.Value, w.metricsName, pointText(p), p.Line), pointText(p))
 	}
+}
+
+// repeats says whether a summary repeats a logged value, either of them rounded or in percent.
+func repeats(logged metrics.Point, said float64) bool {
+	for _, scale := range []float64{1, 100, 0.01} {
+		if said := said * scale; metrics.Agrees(logged, said) || metrics.Agrees(metrics.Printed(said), logged.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// early are the words by which a script shows that it may stop before its last epoch.
+var early = regexp.MustCompile(`(?i)early.?stop|patience`)
+
+// stopsEarly says whether the script that ran has a rule for stopping early.
+func (w *validationWork) stopsEarly() bool {
+	file, err := os.Open(w.made.Entrypoint)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, 1<<20))
+	return err == nil && early.Match(text)
 }
 
 // Bounds of a checkpoint's age: a job as short as quickJob loses little, and one that saved regularly may be late by

@@ -213,11 +213,15 @@ func (w *validationWork) leftOut(printed *metrics.Log, name string) {
 		}
 		logged, broken := false, false
 		for _, q := range w.log.Points {
-			logged = logged || q.Name == p.Name
+			logged = logged || q.Name == p.Name && (p.Split == "" || q.Split == p.Split)
 			broken = broken || q.NonFinite != ""
 		}
 		if logged && !broken {
-			w.found(finding.Finding{Code: "values_filtered", Severity: finding.Error, What: fmt.Sprintf("the job printed %s nan, and every value of %s is finite", p.Key(), w.metricsName),
+			severity := finding.Error
+			if p.Epoch == nil && p.Step == nil { // it may be of a part of the data, or of something else of that name
+				severity = finding.Warning
+			}
+			w.found(finding.Finding{Code: "values_filtered", Severity: severity, What: fmt.Sprintf("the job printed %s nan, and every value of %s is finite", p.Key(), w.metricsName),
 				Where: &finding.Where{Path: printed.Path, Line: p.Line, Byte: p.Start}, Expected: "every value as it was, NaN included",
 				Remedy: "training broke there: log it as null with \"nonfinite\": \"nan\", lower the learning rate or clip gradients, and run again"})
 			return

@@ -347,29 +347,6 @@ func addedLate(run *engine.Run, file string) *finding.Finding {
 		Where: &finding.Where{Path: file}, Expected: "outputs that the job left", Remedy: "find out who put it there; move it away"}
 }
 
-// clockSlack is how far a file's time may lie outside the job's own: file systems round, and clocks of two hosts differ.
-const clockSlack = 2 * time.Second
-
-// checkTimes compares the times of the outputs with the job's.
-func checkTimes(outputs []Output, exit *jobs.Exit) []finding.Finding {
-	var found []finding.Finding
-	for _, o := range outputs {
-		switch {
-		case o.ModTime.Before(exit.StartedAt.Add(-clockSlack)):
-			found = append(found, finding.Finding{Code: "artifact_older_than_run", Severity: finding.Error,
-				What:     fmt.Sprintf("%s was last written %s, before the job started at %s", o.Path, o.ModTime.UTC().Format(time.RFC3339), exit.StartedAt.UTC().Format(time.RFC3339)),
-				Where:    &finding.Where{Path: o.Path},
-				Expected: "an output that the job wrote", Remedy: "find out where the script copied it from; it is no evidence of this run"})
-		case o.ModTime.After(exit.EndedAt.Add(clockSlack)):
-			found = append(found, finding.Finding{Code: "artifact_changed_after_run", Severity: finding.Error,
-				What:     fmt.Sprintf("%s was last written %s, after the job ended at %s", o.Path, o.ModTime.UTC().Format(time.RFC3339), exit.EndedAt.UTC().Format(time.RFC3339)),
-				Where:    &finding.Where{Path: o.Path},
-				Expected: "an output as the job left it", Remedy: "run the job again: this file is no evidence of it"})
-		}
-	}
-	return found
-}
-
 // outputsIn are the outputs below a folder of code_save_dir.
 func outputsIn(outputs []Output, folder string) []string {
 	out := []string{}

@@ -17,6 +17,7 @@ import (
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/jobs"
 	"github.com/trainwright/trainwright/internal/metrics"
+	"github.com/trainwright/trainwright/internal/rundir"
 )
 
 // ValidationInput is the section of phase_6_validation.
@@ -135,6 +136,11 @@ func (w *validationWork) gather() error {
 		return err
 	}
 	w.jobFailed = record != nil && record.Status == contract.StateFailed
+	if record != nil { // a phase 5 that is done again makes this verdict stale
+		if _, err := w.step.Track("phases/" + contract.PhaseExecution + ".json"); err != nil {
+			return err
+		}
+	}
 	if w.outputs, err = readOutputs(folder); err != nil {
 		return err
 	}
@@ -182,11 +188,7 @@ func (w *validationWork) integrity() {
 			changed("artifact_edited", w.step.Run.Dir.Abs(f.Path), "the "+f.Part+" part changed after it was split", "call phase_2_data_and_split again")
 		}
 	}
-	if w.exit != nil {
-		times := checkTimes(w.outputs, w.exit)
-		w.out.Findings = append(w.out.Findings, times...)
-		w.out.Check("outputs_of_this_run", len(times) == 0, "every output was written between the job's start and its end")
-	}
+	w.outputTimes()
 }
 
 // checkCheckpoints looks at what the job left as checkpoints.
@@ -206,12 +208,47 @@ func (w *validationWork) checkCheckpoints() {
 		return !slices.ContainsFunc(w.outputs, func(o Output) bool { return w.abs(o.Path) == i.Path })
 	})
 	w.checkpoints = infos
-	complete := slices.ContainsFunc(infos, func(i checkpoint.Info) bool { return i.Complete == "complete" })
-	if len(infos) == 0 {
-		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "checkpoint_missing", Severity: finding.Error, What: "the job left no checkpoint", Where: &finding.Where{Path: dir},
-			Expected: "at least one complete checkpoint", Remedy: "read job_logs; check the checkpoint cadence in training_plan.md"})
+	w.out.Check("checkpoint", w.usableCheckpoint(dir), fmt.Sprintf("%d checkpoints, newest: %s", len(infos), newestCheckpoint(infos)))
+}
+
+// usableCheckpoint says whether the job left a checkpoint that is complete, or one of a format that can't be looked into:
+// that is a doubt, and no fault of the run.
+func (w *validationWork) usableCheckpoint(dir string) bool {
+	complete := func(state string) func(checkpoint.Info) bool {
+		return func(i checkpoint.Info) bool { return i.Complete == state }
 	}
-	w.out.Check("checkpoint", complete, fmt.Sprintf("%d checkpoints, newest: %s", len(infos), newestCheckpoint(infos)))
+	unread := slices.IndexFunc(w.outputs, func(o Output) bool {
+		return rundir.Inside(dir, w.abs(o.Path)) && !strings.HasSuffix(o.Path, ".complete.json") && !slices.ContainsFunc(w.checkpoints, func(i checkpoint.Info) bool { return i.Path == w.abs(o.Path) })
+	})
+	spoilt := func(path string) bool {
+		return slices.ContainsFunc(w.out.Findings, func(f finding.Finding) bool {
+			return f.Severity == finding.Error && f.Where != nil && f.Where.Path == path
+		})
+	}
+	unknown := slices.IndexFunc(w.checkpoints, func(i checkpoint.Info) bool { return i.Complete == checkpoint.Unknown && !spoilt(i.Path) })
+	path := dir
+	switch {
+	case slices.ContainsFunc(w.checkpoints, complete(checkpoint.Complete)):
+		return true
+	case unknown >= 0:
+		path = w.checkpoints[unknown].Path
+	case len(w.checkpoints) == 0 && unread >= 0:
+		path = w.abs(w.outputs[unread].Path)
+	case len(w.checkpoints) > 0 && spoilt(w.checkpoints[0].Path):
+		return false
+	case len(w.checkpoints) > 0:
+		w.found(finding.Finding{Code: "checkpoint_incomplete", Severity: finding.Error, What: "none of the checkpoints that the job left is complete", Where: &finding.Where{Path: w.checkpoints[0].Path},
+			Expected: "at least one complete checkpoint", Remedy: "read job_logs around the time of the last one: did saving fail, or was the job stopped while it saved?"})
+		return false
+	default:
+		w.found(finding.Finding{Code: "checkpoint_missing", Severity: finding.Error, What: "the job left no checkpoint", Where: &finding.Where{Path: dir},
+			Expected: "at least one complete checkpoint", Remedy: "read job_logs; check the checkpoint cadence in training_plan.md"})
+		return false
+	}
+	w.unchecked = append(w.unchecked, "checkpoint: whether "+w.rel(path)+" is complete can't be seen from its format")
+	w.found(finding.Finding{Code: "checkpoint_unverified", Severity: finding.Warning, What: "no checkpoint of the job is of a format that shows whether it is complete", Where: &finding.Where{Path: path},
+		Expected: "safetensors, a PyTorch file, or a marker <file>.complete.json with its hash", Remedy: "load it once before you rely on it, or let the script write the marker (formats.md)"})
+	return true
 }
 
 func newestCheckpoint(infos []checkpoint.Info) string {
