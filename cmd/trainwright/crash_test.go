@@ -120,7 +120,7 @@ func TestKilledAtEveryCommit(t *testing.T) {
 	dir, handoff := exampleWorkspace(t, 1)
 	fewRows(t, dir)
 	log := filepath.Join(t.TempDir(), "commits")
-	whole, _ := callTool(t, binary, dir, "trainer", map[string]any{"step_handoff": handoff, "wait_seconds": 60}, "TRAINWRIGHT_FAULT_LOG="+log)
+	whole, _ := callTool(t, binary, dir, "trainer", map[string]any{"step_handoff": handoff, "wait_seconds": 300}, "TRAINWRIGHT_FAULT_LOG="+log)
 	if whole.ExecutionResult.Status != contract.StatusSuccess {
 		t.Fatalf("the undisturbed run ends in %s: %+v", whole.ExecutionResult.Status, whole.Findings)
 	}
@@ -151,7 +151,7 @@ func TestKilledAtEveryCommit(t *testing.T) {
 func killedOnce(t *testing.T, binary, fault string) {
 	dir, handoff := exampleWorkspace(t, 1)
 	fewRows(t, dir)
-	call := map[string]any{"step_handoff": handoff, "wait_seconds": 60}
+	call := map[string]any{"step_handoff": handoff, "wait_seconds": 300}
 	if _, ended := callTool(t, binary, dir, "trainer", call, fault); ended {
 		t.Skipf("%s was not reached: this run has a commit less", fault)
 	}

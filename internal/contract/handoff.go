@@ -1,6 +1,9 @@
 package contract
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+)
 
 // Unknown holds the fields of an object that this version does not know, each as compact JSON. Decode fills it and
 // encoding writes it back after the known fields, sorted by name, so that newer revisions of the contract pass through.
@@ -110,6 +113,23 @@ type Parameters struct {
 	DistributedMode string         `json:"distributed_mode,omitempty" jsonschema:"enum=single,enum=ddp,enum=deepspeed,enum=fsdp,enum=megatron,enum=unknown"`
 	Extra           map[string]any `json:"extra,omitempty" jsonschema_description:"Any other parameter by name."`
 	Unknown         Unknown        `json:"-"`
+}
+
+// Others are the parameters beyond the named ones: those of extra, and those that stand beside it, as most callers send
+// learning_rate. What extra says wins.
+func (p Parameters) Others() map[string]any {
+	if len(p.Extra)+len(p.Unknown) == 0 {
+		return nil
+	}
+	all := map[string]any{}
+	for name, raw := range p.Unknown {
+		var value any
+		if json.Unmarshal(raw, &value) == nil { // it was read from JSON
+			all[name] = value
+		}
+	}
+	maps.Copy(all, p.Extra)
+	return all
 }
 
 // Runtime says how far the step may go, where it runs and where files belong. As an input, Workdir ranks third after

@@ -46,6 +46,15 @@ func Unserved(in contract.Runtime, l Launch) *finding.Finding {
 	return &f
 }
 
+// Unenforced says which limits of a launch this machine does not hold the job to: nil for none.
+func Unenforced(l Launch) *finding.Finding {
+	if l.Resources.MemoryMB == 0 && l.Resources.CPUs == 0 {
+		return nil
+	}
+	return &finding.Finding{Code: "limit_not_enforced", Severity: finding.Note, What: "on this machine cpus and memory_mb are compared with what is there before the start; nothing stops a job that takes more",
+		Where: &finding.Where{Field: "launch.resources"}, Expected: "a scheduler, where they must hold", Remedy: "nothing has to be done; its peak memory is told when it has ended"}
+}
+
 // Unsupported tells of what a launch asks for and this build would silently leave out on local_direct
 // (launch_unsupported), one finding for each field.
 func Unsupported(l Launch) []finding.Finding {

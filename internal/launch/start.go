@@ -48,6 +48,9 @@ func (e *errand) start(ctx context.Context) (bool, error) {
 		e.stop(jobs.CategoryEnvironment, found...)
 		return false, nil
 	}
+	if f := Unenforced(e.order.Launch); f != nil {
+		e.findings = append(e.findings, *f)
+	}
 	if ok, err := e.preflight(ctx); err != nil || !ok {
 		return false, err
 	}

@@ -173,7 +173,7 @@ func (c curves) course(path string, key Key, mode string, one *curve) *finding.F
 			Expected: "a loss that falls",
 			Remedy:   "nothing was learned: check the learning rate, that the parameters are given to the optimizer, the labels and the scaling of the inputs",
 		}
-	case middle-end < plateauShare*math.Max(gained, values[0]-math.Min(middle, end)):
+	case middle-end < plateauShare*gained:
 		return &finding.Finding{
 			Code: "series_plateau", Severity: finding.Note, Where: pointPlace(path, *one.points[at[third]]),
 			What: fmt.Sprintf("%s stands still from %s on (%s, at the end %s): the last two thirds of the run gained nothing", name,

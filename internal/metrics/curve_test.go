@@ -136,6 +136,13 @@ func TestHealthOfCurves(t *testing.T) {
 			}
 			return b.String()
 		}(), []string{"steps_restarted"}, 26},
+		{"a loss that falls at once", logOf(60, func(i int) string {
+			if i == 0 {
+				return `"train/loss": 2.31`
+			}
+			return fmt.Sprintf(`"train/loss": %.5f`, 0.31-0.0005*float64(i)+0.001*wobble(i))
+		}), nil, 0},
+		{"a loss that falls by less than it scatters", logOf(60, func(i int) string { return fmt.Sprintf(`"train/loss": %.5f`, 0.7-0.002*float64(i)+0.06*wobble(i)) }), nil, 0},
 		{"epochs with two decimals", func() string {
 			var b strings.Builder
 			for i := range 60 {

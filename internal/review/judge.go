@@ -119,6 +119,19 @@ func (r *reviewer) absolute() {
 	r.check("no_absolute_paths", "texts outside of docstrings, messages and defaults that the run replaces", found)
 }
 
+// data tells of code that names the data as a whole although the run passes parts of it.
+func (r *reviewer) data() {
+	if len(r.spec.Data) == 0 {
+		return
+	}
+	var found []finding.Finding
+	for _, p := range r.said.Data {
+		found = append(found, finding.Finding{Code: "data_named", Severity: finding.Warning, What: fmt.Sprintf("%.120q names the data before it was split: what reads it sees rows of every part", p.Text), Where: p.where(),
+			Expected: "the parts that the run passes as arguments", Remedy: "read only what the arguments name; if it is read for something else, say so in the report"})
+	}
+	r.check("no_data_beside_the_parts", "texts that name a file of the data itself", found)
+}
+
 func (r *reviewer) downloads() {
 	severity := finding.Warning
 	if r.spec.NoNetwork {

@@ -2,7 +2,7 @@
 
 # Which files belong to the script: it, and the modules of its project that it imports. ASK is what is asked, a dictionary:
 # entry (absolute path), roots (folders that imports of the project start from), top (the folder that files may be read from),
-# max_files, max_bytes, passed (the options that the run passes). The answer is one JSON line.
+# max_files, max_bytes, passed (the options that the run passes), data (files of data). The answer is one JSON line.
 
 
 def inside(path, roots):
@@ -42,6 +42,7 @@ class Project:
         self.entry, self.roots, self.out = ask["entry"], ask["roots"], out
         self.real = [os.path.realpath(r) for r in ask["roots"] + [ask["top"]]]
         self.max_files, self.max_bytes, self.passed = ask["max_files"], ask["max_bytes"], set(ask["passed"])
+        self.data = set(os.path.basename(name) for name in ask["data"])
         self.queue, self.seen, self.packages = [], set(), {}
         self.external = []
 
@@ -82,7 +83,7 @@ class Project:
         aliases = Aliases()
         aliases.visit(tree)
         found = dict(self.out, imports=[], states=[])
-        reviewer = Reviewer(path, aliases.names, self.passed, self.local, found)
+        reviewer = Reviewer(path, aliases.names, self.passed, self.local, self.data, found)
         try:
             reviewer.visit(tree)
         except RecursionError:
@@ -166,7 +167,7 @@ STANDARD = set(getattr(sys, "stdlib_module_names", ())) | set(sys.builtin_module
 
 def main():
     ask = ASK  # noqa: F821 (set by whoever runs this text)
-    out = {k: [] for k in ("files", "left_out", "syntax", "external", "unresolved", "sys_path", "absolute", "downloads", "random", "seeds")}
+    out = {k: [] for k in ("files", "left_out", "syntax", "external", "unresolved", "sys_path", "absolute", "data", "downloads", "random", "seeds")}
     out["version"] = "%d.%d.%d" % sys.version_info[:3]
     sys.setrecursionlimit(5000)
     Project(ask, out).run()

@@ -114,8 +114,8 @@ SHUFFLED = re.compile(r"^sklearn\.model_selection\.(?:Stratified|Group|Stratifie
 class Reviewer(ast.NodeVisitor):
     """Walks one file."""
 
-    def __init__(self, path, aliases, passed, local, out):
-        self.path, self.aliases, self.passed, self.local, self.out = path, aliases, passed, local, out
+    def __init__(self, path, aliases, passed, local, data, out):
+        self.path, self.aliases, self.passed, self.local, self.data, self.out = path, aliases, passed, local, data, out
         self.depth = 0      # of functions
         self.guards = 0     # try … except ImportError, if TYPE_CHECKING
         self.asked = 0      # if args.download
@@ -233,6 +233,8 @@ class Reviewer(ast.NodeVisitor):
         value = text(node)
         if value is not None and id(node) not in self.skip and "\n" not in value and len(value) <= 300 and ABSOLUTE.match(value):
             self.note("absolute", node, text=value)
+        if value is not None and id(node) not in self.skip and re.split(r"[\\/]", value)[-1] in self.data:
+            self.note("data", node, text=value)
 
     visit_Str = visit_Constant
 

@@ -31,7 +31,7 @@ exec(compile(ask.pop("probe"), "probe.py", "exec"), {"ASK": ask, "__name__": "pr
 const (
 	MaxFiles = 400
 	MaxBytes = 8 << 20
-	limit    = 30 * time.Second
+	limit    = 2 * time.Minute
 )
 
 // shown is how many findings of one class are told; the last one counts the rest.
@@ -47,6 +47,8 @@ type Spec struct {
 	Root string
 	// Passed are the options that the run passes to the script: what stands as their default is not used.
 	Passed []string
+	// Data are the files that hold the data before it was split, absolute: a script that names one reads more than its part.
+	Data []string
 	// NoNetwork says that the network was refused, so that a download is an error.
 	NoNetwork bool
 	// Installed says for each module whether the interpreter that will run finds it, with a reason where it does not. Nil
@@ -102,11 +104,12 @@ type answer struct {
 	Absolute   []place  `json:"absolute"`
 	Downloads  []place  `json:"downloads"`
 	Random     []place  `json:"random"`
+	Data       []place  `json:"data"`
 	Seeds      []string `json:"seeds"`
 }
 
 // Script reviews the script and every module of its project that it imports, directly or not. It runs none of them. The
-// findings are does_not_compile, import_unresolved, absolute_path, hidden_download and randomness_unseeded; an interpreter
+// findings are does_not_compile, import_unresolved, absolute_path, data_named, hidden_download and randomness_unseeded; an interpreter
 // that does not answer is compile_unchecked. The error is only for a ctx that ended, or what Installed failed with.
 func Script(ctx context.Context, spec Spec) (Report, error) { return script(ctx, spec, shown) }
 
@@ -128,6 +131,7 @@ func script(ctx context.Context, spec Spec, shown int) (Report, error) {
 		return r.report, err
 	}
 	r.absolute()
+	r.data()
 	r.downloads()
 	r.randomness()
 	return r.report, nil
@@ -145,7 +149,7 @@ func ask(ctx context.Context, spec Spec) (answer, error) {
 	if passed == nil {
 		passed = []string{}
 	}
-	question, err := json.Marshal(map[string]any{"probe": reader + modules, "entry": spec.Entry, "roots": roots, "top": top, "max_files": MaxFiles, "max_bytes": MaxBytes, "passed": passed})
+	question, err := json.Marshal(map[string]any{"probe": reader + modules, "entry": spec.Entry, "roots": roots, "top": top, "max_files": MaxFiles, "max_bytes": MaxBytes, "passed": passed, "data": append([]string{}, spec.Data...)})
 	if err != nil {
 		return answer{}, err
 	}
@@ -159,6 +163,9 @@ func ask(ctx context.Context, spec Spec) (answer, error) {
 		// What a site customisation prints stands before the answer.
 		out = bytes.TrimSpace(out)
 		err = json.Unmarshal(out[bytes.LastIndexByte(out, '\n')+1:], &said)
+	}
+	if ctx.Err() != nil {
+		return said, fmt.Errorf("%s did not read the script within %s", spec.Python, limit)
 	}
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")

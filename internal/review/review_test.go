@@ -106,7 +106,7 @@ func told(findings []finding.Finding) []string {
 func TestSamples(t *testing.T) {
 	for _, name := range []string{"imports", "relative_script", "sys_path", "namespace", "paths", "downloads", "downloads_asked", "random", "seeded", "seeded_elsewhere"} {
 		t.Run(name, func(t *testing.T) {
-			report := sample(t, name, func(s *Spec) { s.Passed = []string{"--train-data"} })
+			report := sample(t, name, func(s *Spec) { s.Passed, s.Data = []string{"--train-data"}, []string{"/x/data/all.csv"} })
 			if diff := cmp.Diff(wanted(t, filepath.Join("testdata", name)), told(report.Findings)); diff != "" {
 				t.Errorf("want -, got +:\n%s", diff)
 			}
@@ -115,7 +115,7 @@ func TestSamples(t *testing.T) {
 					t.Errorf("%s does not say what to do", f)
 				}
 			}
-			if len(report.Checks) != 5 {
+			if len(report.Checks) != 6 {
 				t.Errorf("checks %+v", report.Checks)
 			}
 		})

@@ -87,9 +87,10 @@ func (c *capture) handoffFacts() []evidence.Fact {
 	say("training.epochs_or_steps", "epochs_or_steps", in.Parameters.EpochsOrSteps)
 	say("training.precision", "precision", in.Parameters.Precision)
 	say("training.distributed_mode", "distributed_mode", in.Parameters.DistributedMode)
-	for _, key := range slices.Sorted(maps.Keys(in.Parameters.Extra)) {
-		if scalar(in.Parameters.Extra[key]) {
-			say(extraField(key), key, in.Parameters.Extra[key])
+	others := in.Parameters.Others()
+	for _, key := range slices.Sorted(maps.Keys(others)) {
+		if scalar(others[key]) {
+			say(extraField(key), key, others[key])
 		}
 	}
 	return facts

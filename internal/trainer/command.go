@@ -257,6 +257,30 @@ func (c *commander) checkParameters() {
 			Where: &finding.Where{Path: c.view.path(), Field: field}, Expected: "an argument or configuration key for it",
 			Remedy: "hand coder_task_description.md to the coder, or start a run without it"})
 	}
+	c.checkOthers()
+}
+
+// forUs are free parameters that trainwright itself heeds.
+var forUs = []string{"training.extra.best_metric", "training.extra.best_mode", "training.extra.resume_semantics", "training.extra.world_size"}
+
+// checkOthers tells of a free parameter of the user's without any effect, such as one with a slip of the pen.
+func (c *commander) checkOthers() {
+	for _, f := range c.facts {
+		if !strings.HasPrefix(f.Field, "training.extra.") || f.By != byUser || slices.Contains(coreParameters, f.Field) || slices.Contains(forUs, f.Field) || c.carries(f.Field) {
+			continue
+		}
+		var names []string
+		for _, a := range c.view.script().Arguments {
+			names = append(names, strings.ReplaceAll(strings.TrimLeft(a.Name, "-"), "-", "_"))
+		}
+		given := strings.TrimPrefix(f.Field, "training.extra.")
+		remedy := "leave it out, or name the argument that takes it under arguments of phase_4_codegen"
+		if near := finding.Nearest(given, names); near != "" {
+			remedy = "if it means " + near + ", start the run again with that name"
+		}
+		c.findings = append(c.findings, finding.Finding{Code: "parameter_unused", Severity: finding.Warning, What: fmt.Sprintf("%s = %s was given and has no effect: nothing carries it into %s", given, show(f.Value), c.view.Entry),
+			Where: &finding.Where{Path: c.view.path(), Field: "inputs.parameters." + given}, Expected: "a parameter that the script takes", Remedy: remedy})
+	}
 }
 
 func (c *commander) carries(field string) bool {

@@ -45,6 +45,9 @@ func (w *launchWork) environmentServes() bool {
 		w.out.Blockers = append(w.out.Blockers, f.Where.Field)
 		w.out.Summary = "not started: " + f.Where.Field + " is not served"
 	}
+	if f := launch.Unenforced(w.launchInput()); f != nil {
+		w.out.Findings = append(w.out.Findings, *f)
+	}
 	return len(w.out.Blockers) == 0
 }
 

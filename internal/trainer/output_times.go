@@ -65,7 +65,7 @@ func fileClock(folder string, exit *jobs.Exit) time.Duration {
 	}
 	first, ok := ahead(jobs.RequestFile, request.CreatedAt)
 	last, also := ahead(jobs.ExitFile, exit.EndedAt)
-	if !ok || !also || (last - first).Abs() > 2*clockSlack || first.Abs() < clockSlack {
+	if !ok || !also || (last-first).Abs() > 2*clockSlack || first.Abs() < clockSlack {
 		return 0
 	}
 	return first

@@ -22,7 +22,7 @@ func trainingRequest(run *engine.Run, c *capture) contract.TrainingRequest {
 		Data: contract.RequestData{TrainSource: in.Data.TrainSource, ValSource: in.Data.ValSource, TestSource: in.Data.TestSource,
 			InputFormat: in.Data.InputFormat, SplitHint: in.Data.SplitHint, DomainMetadata: in.Data.DomainMetadata, PreprocessingConstraints: []string{}},
 		Training: contract.RequestTraining{Optimizer: in.Parameters.Optimizer, Scheduler: in.Parameters.Scheduler, BatchSize: in.Parameters.BatchSize,
-			EpochsOrSteps: in.Parameters.EpochsOrSteps, Precision: in.Parameters.Precision, DistributedMode: orUnknown(in.Parameters.DistributedMode), Extra: in.Parameters.Extra},
+			EpochsOrSteps: in.Parameters.EpochsOrSteps, Precision: in.Parameters.Precision, DistributedMode: orUnknown(in.Parameters.DistributedMode), Extra: in.Parameters.Others()},
 		Runtime: contract.RequestRuntime{ExecutionIntent: orUnknown(in.Runtime.ExecutionIntent), ExecutionMode: orUnknown(in.Runtime.ExecutionMode),
 			CodeSaveDir: run.CodeSaveDir, TrainerWorkdir: run.Workdir, Workdir: run.Workdir, PackageRequirements: in.Runtime.PackageRequirements,
 			EnvironmentRequirements: in.Runtime.EnvironmentRequirements, Hardware: hardware(in.Runtime.EnvironmentRequirements)},

@@ -27,8 +27,13 @@ func (p codegen) review(ctx context.Context, step *engine.Step, out *engine.Outc
 		return nil, err
 	}
 	spec := review.Spec{Python: made.Python, Entry: made.Entrypoint, Root: made.Root, NoNetwork: refused, Lenient: !runs(step.Run.Handoff)}
+	parted := false
 	for _, a := range made.Arguments {
 		spec.Passed = append(spec.Passed, a.Name)
+		parted = parted || a.Field == "data.train_source" || a.Field == "data.dir"
+	}
+	if whole := step.Run.Handoff.Inputs.Data; parted && whole.ValSource == "" && whole.TestSource == "" && whole.TrainSource != "" {
+		spec.Data = []string{whole.TrainSource}
 	}
 	if runsHere(step.Run.Handoff) || !runs(step.Run.Handoff) {
 		spec.Installed = func(ctx context.Context, modules []string) (map[string]string, error) {

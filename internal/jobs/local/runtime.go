@@ -86,7 +86,7 @@ const stageVariable = "TRAINWRIGHT_SUPERVISE_STAGE"
 
 // startWait bounds Submit's wait for the supervisor's first word, endWait what Cancel waits beyond the grace.
 const (
-	startWait = 15 * time.Second
+	startWait = 45 * time.Second
 	endWait   = 10 * time.Second
 )
 

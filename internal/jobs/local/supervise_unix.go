@@ -214,6 +214,9 @@ func (s *supervisor) conclude(exit jobs.Exit) error {
 		if err = rundir.WriteJSON(filepath.Join(s.folder, jobs.ExitFile), exit); err == nil {
 			break
 		}
+		if _, gone := os.Stat(s.folder); gone != nil {
+			break // nobody waits for a folder that is not there
+		}
 		if os.Remove(reserve) != nil { // the room is given back at once, then others may make some
 			time.Sleep(time.Second)
 		}

@@ -54,7 +54,7 @@ func New(options Options) *Runtime {
 
 // startWait bounds Submit's wait for the runner's first word, endWait what Cancel waits beyond the grace.
 const (
-	startWait = 15 * time.Second
+	startWait = 45 * time.Second
 	endWait   = 20 * time.Second
 )
 

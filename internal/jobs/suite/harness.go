@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a case waits for what must happen; a machine under load may take that long.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // Job is a job of a test; whatever it runs is ended with the test. Its methods fail the test where what they ask for does not
 // happen.

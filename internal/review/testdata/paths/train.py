@@ -39,3 +39,4 @@ def main():
     assert not relative.startswith("/home/me/")
     subprocess.run(["/bin/true"], stdout=open("/dev/null", "w"))
     open("/tmp/metrics.json", "w").write("{}")  # want: warning absolute_path
+    pd.read_csv("data/all.csv")  # want: warning data_named
