@@ -51,7 +51,7 @@ func (w *smokeRun) apart(ctx context.Context, folder string, argv []string) (sna
 }
 
 // held says what the project and code_save_dir hold, by absolute path, without what trainwright and other jobs write there.
-// Large files are told apart by size and time.
+// Files are told apart by size and time: a project may hold too many to be read twice.
 func (w *smokeRun) held() (map[string]string, error) {
 	run := w.step.Run
 	others, err := w.p.t.workDirs()
@@ -61,7 +61,7 @@ func (w *smokeRun) held() (map[string]string, error) {
 	roots := []string{w.p.t.snapshotSpec(run, w.made, "").ProjectRoot, run.CodeSaveDir}
 	held := map[string]string{}
 	for _, root := range roots {
-		entries, _, err := rundir.Tree(root, rundir.TreeOptions{MaxFiles: 50_000, MaxHashBytes: 1 << 20})
+		entries, _, err := rundir.Tree(root, rundir.TreeOptions{MaxFiles: 50_000, MaxHashBytes: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ func (w *smokeRun) held() (map[string]string, error) {
 			path := filepath.Join(root, filepath.FromSlash(e.Path))
 			foreign := func(dir string) bool { return rundir.Inside(dir, path) && !slices.Contains(roots, dir) }
 			if !strings.Contains("/"+e.Path, "/.trainer_work/") && filepath.Base(path) != launchLock && !rundir.Inside(run.Workdir, path) && !slices.ContainsFunc(others, foreign) {
-				held[path] = fmt.Sprint(e.SHA256, " ", e.Size, " ", e.ModTime.UnixNano())
+				held[path] = fmt.Sprint(e.Size, " ", e.ModTime.UnixNano())
 			}
 		}
 	}
