@@ -74,6 +74,22 @@ func TestTypeIsReadFromBothPlaces(t *testing.T) {
 	}
 }
 
+// A date without quotes is what it says, as text: clients that follow YAML 1.2 know no dates.
+func TestDatesStayText(t *testing.T) {
+	s, findings, err := Load(files("a/SKILL.md", "---\nname: a\ndescription: 2026-01-02\ndate: 2026-01-02\nmetadata:\n  at: 2026-01-02T10:00:00Z\n  list: [2026-01-03]\n  2026-01-04: x\n---\n"), "a")
+	if err != nil || codes(findings) != "skill_field_malformed skill_field_unknown" || s.Description != "2026-01-02" {
+		t.Fatalf("%+v, %v, %v", s, findings, err)
+	}
+	got, err := json.Marshal(s.Frontmatter)
+	want := `{"date":"2026-01-02","description":"2026-01-02","metadata":{"2026-01-04":"x","at":"2026-01-02T10:00:00Z","list":["2026-01-03"]},"name":"a"}`
+	if err != nil || string(got) != want {
+		t.Errorf("%s, %v", got, err)
+	}
+	if s, _, err := Load(files("2026-01-02/SKILL.md", "---\nname: 2026-01-02\ndescription: d\n---\n"), "2026-01-02"); err != nil || s.Name != "2026-01-02" {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 func TestLoadRefuses(t *testing.T) {
 	tests := []struct {
 		name, text, code string
