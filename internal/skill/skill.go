@@ -244,7 +244,7 @@ func (s *Skill) list() ([]finding.Finding, error) {
 	var findings []finding.Finding
 	var total int64
 	err := fs.WalkDir(s.FS, ".", func(name string, entry fs.DirEntry, err error) error {
-		hidden := name != "." && (strings.HasPrefix(path.Base(name), ".") || path.Base(name) == "__pycache__")
+		hidden := noPart(name)
 		switch {
 		case hidden && entry != nil && entry.IsDir():
 			return fs.SkipDir
@@ -336,8 +336,8 @@ func LoadAll(fsys fs.FS, root string) ([]*Skill, []finding.Finding, error) {
 	var findings []finding.Finding
 	for _, entry := range entries {
 		dir := path.Join(root, entry.Name())
-		if strings.HasPrefix(entry.Name(), ".") || entry.Type()&^(fs.ModeDir|fs.ModeSymlink) != 0 || entry.Type() == 0 {
-			continue // files beside the skills, such as a README
+		if !mayBeSkill(entry) {
+			continue
 		}
 		s, found, err := Load(fsys, dir)
 		var refused *finding.Refused

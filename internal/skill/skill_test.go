@@ -151,7 +151,7 @@ func TestLoadIsBounded(t *testing.T) {
 	if err != nil || len(s.Files) != MaxFiles || !s.Dynamic || codes(findings) != "skill_too_large" {
 		t.Errorf("%d files, %v, %v", len(s.Files), findings, err)
 	}
-	library, _ := NewLibrary(Root{"x", fsys, "."})
+	library, _ := NewLibrary(Root{Label: "x", FS: fsys, Dir: "."})
 	if data, err := library.Read("a", "assets/0516.md"); err != nil || string(data) != "x" {
 		t.Errorf("a file beyond the list: %q, %v", data, err)
 	}
@@ -172,7 +172,7 @@ func TestLibrary(t *testing.T) {
 	own := files("own/a/SKILL.md", markdown("a", "mine", ""), "own/c/SKILL.md", markdown("c", "d", "metadata: {type: resource}\n"), "own/x/SKILL.md", markdown("wrong", "d", ""))
 	copied := files("copy/x/SKILL.md", markdown("wrong", "d", ""))
 	embedded := files("a/SKILL.md", markdown("a", "theirs", ""), "b/SKILL.md", markdown("b", "d", ""), "b/references/r.md", "text")
-	library, findings := NewLibrary(Root{"own", own, "own"}, Root{"copy", copied, "copy"}, Root{"embedded", embedded, "."})
+	library, findings := NewLibrary(Root{Label: "own", FS: own, Dir: "own"}, Root{Label: "copy", FS: copied, Dir: "copy"}, Root{Label: "embedded", FS: embedded, Dir: "."})
 	if codes(findings) != "skill_name_mismatch skill_shadowed" {
 		t.Errorf("%v", findings)
 	}
@@ -242,7 +242,7 @@ func TestWorkspaceSkills(t *testing.T) {
 		}
 		want = "skill_file_unreadable skill_file_missing"
 	}
-	library, findings := NewLibrary(append(WorkspaceRoots(workspace), Root{"embedded", files("a/SKILL.md", markdown("a", "theirs", "")), "."})...)
+	library, findings := NewLibrary(append(WorkspaceRoots(workspace), Root{Label: "embedded", FS: files("a/SKILL.md", markdown("a", "theirs", "")), Dir: "."})...)
 	shadowed := 0
 	var others []finding.Finding
 	for _, f := range findings {
