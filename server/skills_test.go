@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -70,7 +71,7 @@ func TestDigestsAreThoseOfWhatIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	library, _ := resources.Skills(roots.Workspace())
+	library := resources.Skills(resources.SkillPlaces{Workspace: roots.Workspace(), Now: time.Now})
 	source := &resources.Source{Roots: roots, Library: library, Canonical: func(string) []string { return nil }}
 	s := New(Options{Version: "test", Resources: source, Skills: func() (*skill.Library, error) { return library, nil }, Log: zerolog.Nop()})
 	var listed listedSkills
