@@ -203,6 +203,7 @@ func classOf(pattern string) (class string, size int) {
 		b.WriteString("^/")
 		i++
 	}
+	var before byte // what a range begins with
 	for first := true; i < len(pattern); first = false {
 		switch c := pattern[i]; {
 		case c == ']' && !first:
@@ -214,17 +215,21 @@ func classOf(pattern string) (class string, size int) {
 				return "", 0
 			}
 			b.WriteString(pattern[i : i+end+2])
-			i += end + 2
+			i, before = i+end+2, 0
 		case c == '\\':
 			if i+1 == len(pattern) {
 				return "", 0
 			}
-			b.WriteString(quoteInClass(pattern[i+1]))
+			before = pattern[i+1]
+			b.WriteString(quoteInClass(before))
 			i += 2
-		case c == '-':
+		case c == '-' && before != 0 && i+1 < len(pattern) && pattern[i+1] < before && pattern[i+1] != ']' && pattern[i+1] != '\\':
+			i, before = i+2, 0 // [z-a] is no range, and git takes its z
+		case c == '-' && before != 0 && i+1 < len(pattern) && pattern[i+1] != ']':
 			b.WriteByte('-')
 			i++
 		default:
+			before = c
 			b.WriteString(quoteInClass(c))
 			i++
 		}
