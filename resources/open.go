@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // opened is a file, or a folder, that was reached from a folder without leaving it. name is its path there without links.
@@ -85,7 +86,7 @@ func follow(dir, name string, ignore *ignoring) (o opened, target string, err er
 		if info.Mode()&fs.ModeSymlink != 0 {
 			link, err := at.Readlink(part)
 			if err != nil {
-				return opened{}, "", err
+				return opened{}, "", orMoved(at, part, info, err)
 			}
 			return opened{}, path.Join(path.Join(parts[:i]...), leadsTo(link), path.Join(parts[i+1:]...)), nil
 		}
@@ -157,11 +158,11 @@ func spelledSo(at *os.Root, name string) bool {
 func openFile(at *os.Root, name string, looked fs.FileInfo) (*os.File, error) {
 	file, err := at.OpenFile(name, os.O_RDONLY|withoutWaiting, 0)
 	if err != nil {
-		return nil, err
+		return nil, orMoved(at, name, looked, err)
 	}
 	info, err := file.Stat()
 	if err == nil && (!info.Mode().IsRegular() || !os.SameFile(info, looked)) {
-		err = fmt.Errorf("%s: %w: %w", name, errMoved, fs.ErrNotExist)
+		err = moved(name)
 	}
 	if err != nil {
 		_ = file.Close()
@@ -174,11 +175,11 @@ func openFile(at *os.Root, name string, looked fs.FileInfo) (*os.File, error) {
 func openFolder(at *os.Root, name string, looked fs.FileInfo) (*os.Root, error) {
 	below, err := at.OpenRoot(name)
 	if err != nil {
-		return nil, err
+		return nil, orMoved(at, name, looked, err)
 	}
 	info, err := below.Stat(".")
 	if err == nil && !os.SameFile(info, looked) {
-		err = fmt.Errorf("%s: %w: %w", name, errMoved, fs.ErrNotExist)
+		err = moved(name)
 	}
 	if err != nil {
 		_ = below.Close()
@@ -186,6 +187,22 @@ func openFolder(at *os.Root, name string, looked fs.FileInfo) (*os.Root, error) 
 	}
 	return below, nil
 }
+
+// notThatKind is what opening says of a name that is no link, no folder or no file any more.
+var notThatKind = []error{syscall.ENOTDIR, syscall.ELOOP, syscall.ENXIO, syscall.EINVAL}
+
+// orMoved is err, or that the name is another file's now, or nobody's, which is why it could not be opened.
+func orMoved(at *os.Root, name string, looked fs.FileInfo, err error) error {
+	if slices.ContainsFunc(notThatKind, func(kind error) bool { return errors.Is(err, kind) }) {
+		return moved(name)
+	}
+	if now, gone := at.Lstat(name); gone != nil || !os.SameFile(now, looked) {
+		return moved(name)
+	}
+	return err
+}
+
+func moved(name string) error { return fmt.Errorf("%s: %w: %w", name, errMoved, fs.ErrNotExist) }
 
 // readFile answers an address with a file below dir.
 func (a address) readFile(dir, name string, ignore func() *ignoring, tail bool) (Content, error) {

@@ -34,7 +34,7 @@ func (s *settings) open() *workspace {
 		if err != nil {
 			return nil, err
 		}
-		return &resources.Source{Roots: t.Engine.Roots, Library: t.Library, Canonical: func(skill string) []string {
+		return &resources.Source{Roots: t.Engine.Roots, Library: t.Library, JobRoots: t.JobRoots, JobStatus: t.Runtime.Status, Canonical: func(skill string) []string {
 			if s := t.Engine.Skills[skill]; s != nil {
 				return s.Canonical
 			}
