@@ -28,7 +28,7 @@ var edges = map[string][]string{
 	"server":              {"tools", "resources", "internal/engine", "internal/finding", "internal/redact", "internal/skill"},
 	"server/conformance":  {"server", "resources", "internal/rundir", "internal/skill"},
 	"tools":               {"internal/*"},
-	"tools/gen":           {"tools"},
+	"tools/gen":           {"tools", "resources"},
 	"resources":           {"skills", "internal/*"},
 	"skills":              {},
 	"examples/demo":       {},

@@ -2,18 +2,41 @@ package resources
 
 import (
 	"errors"
+	"path/filepath"
+	"time"
+	"unicode/utf8"
 
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/skill"
 	"github.com/trainwright/trainwright/skills"
 )
 
-// Skills loads the library of a workspace: its own skills first, then those the binary carries.
-func Skills(workspace string) (*skill.Library, []finding.Finding) {
-	return skill.NewLibrary(append(skill.WorkspaceRoots(workspace), skill.Root{Label: "trainwright", FS: skills.FS, Dir: "."})...)
+// SkillPlaces is where skills come from: the workspace, folders that were named (of skills, or of one skill), and the
+// user's home, "" where there is none. Now is the clock by which the library looks again.
+type SkillPlaces struct {
+	Workspace string
+	Folders   []string
+	Home      string
+	Now       func() time.Time
 }
 
-// readSkill answers skill://<name>/<file>.
+// Skills makes the library of a workspace, which follows what changes. Where a name comes twice, the workspace's own skill
+// wins, then that of a named folder, then the user's; what the binary carries comes last.
+func Skills(p SkillPlaces) *skill.Library {
+	roots := skill.WorkspaceRoots(p.Workspace)
+	for _, folder := range p.Folders {
+		roots = append(roots, skill.FolderRoot(folder))
+	}
+	if p.Home != "" {
+		for _, folder := range skill.WorkspaceFolders {
+			roots = append(roots, skill.FolderRoot(filepath.Join(p.Home, filepath.FromSlash(folder))))
+		}
+	}
+	return skill.Live(p.Now, append(roots, skill.Root{Label: "trainwright", FS: skills.FS, Dir: ".", Fixed: true})...)
+}
+
+// readSkill answers skill://<name>/<file> with the file's very bytes: clients compare them with the digest that skills/list
+// gives, so nothing is masked or cut.
 func (s *Source) readSkill(uri, name, file string) (Content, error) {
 	data, err := s.Library.Read(name, file)
 	var refused *finding.Refused
@@ -23,7 +46,13 @@ func (s *Source) readSkill(uri, name, file string) (Content, error) {
 	if err != nil {
 		return Content{}, orNotFound(uri, err)
 	}
-	return content(uri, file, data, int64(len(data)), file+" in the folder of skill "+name), nil
+	c := Content{URI: uri, MIME: MIMEType(file, data), Shown: int64(len(data)), Total: int64(len(data))}
+	if utf8.Valid(data) {
+		c.Text = string(data)
+	} else {
+		c.Binary, c.Blob = true, data
+	}
+	return c, nil
 }
 
 // skillItems lists the files of every skill; the entry of a SKILL.md says what the skill is for.

@@ -44,12 +44,16 @@ func (s *Server) listResources(ctx context.Context, _ any, request *mcp.ListReso
 	}
 }
 
-// readResource answers one address of either scheme.
+// readResource answers one address of any scheme.
 func (s *Server) readResource(ctx context.Context, request mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 	uri := request.Params.URI
 	c, err := s.resources.Read(ctx, uri)
 	if errors.Is(err, resources.ErrNotFound) {
 		SetErrorCode(ctx, notFoundCode(ctx), map[string]any{"uri": uri})
+		return nil, err
+	}
+	if errors.Is(err, resources.ErrInvalid) {
+		SetErrorCode(ctx, codeInvalidParams, map[string]any{"uri": uri})
 		return nil, err
 	}
 	if err != nil {
@@ -65,7 +69,11 @@ func (s *Server) readResource(ctx context.Context, request mcp.ReadResourceReque
 func wireContent(c resources.Content) []mcp.ResourceContents {
 	var meta map[string]any
 	if c.Cut {
-		meta = map[string]any{"trainwright/cut": map[string]any{"shown_bytes": int64(resources.MaxBytes), "total_bytes": c.Total, "rest": c.Note}}
+		cut := map[string]any{"offset": c.Offset, "shown_bytes": c.Shown, "total_bytes": c.Total, "note": c.Note}
+		if c.Rest != "" {
+			cut["rest"] = c.Rest
+		}
+		meta = map[string]any{"trainwright/cut": cut}
 	}
 	var parts []mcp.ResourceContents
 	if c.Binary {
@@ -88,5 +96,5 @@ func notFoundCode(ctx context.Context) int {
 }
 
 func unknownAddress(uri string) string {
-	return fmt.Sprintf("no resource at %q; addresses are skill://<name>/SKILL.md and run://<run_id>/<artifact>, resources/list has them", uri)
+	return fmt.Sprintf("no resource at %q; addresses are workspace:///<path>, run://<run_id>/<artifact>, job://<job_id> and skill://<name>/SKILL.md, percent-encoded; resources/list has them", uri)
 }

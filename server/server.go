@@ -91,7 +91,9 @@ func New(o Options) *Server {
 		s.mcp.AddTool(wireTool(t), s.callTool(t))
 	}
 	for _, t := range resources.Templates() {
-		s.mcp.AddResourceTemplate(mcp.NewResourceTemplate(t.URITemplate, t.Name, mcp.WithTemplateDescription(t.Description)), s.readResource)
+		template := mcp.NewResourceTemplate(t.URITemplate, t.Name, mcp.WithTemplateDescription(t.Description))
+		template.MIMEType = t.MIME
+		s.mcp.AddResourceTemplate(template, s.readResource)
 	}
 	if o.Extend != nil {
 		o.Extend(s, s.mcp)

@@ -1,13 +1,20 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
+	"time"
+	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 
@@ -66,33 +73,132 @@ type listedSkills struct {
 
 // What skills/list says of a file is what resources/read gives: a client throws away what differs.
 func TestDigestsAreThoseOfWhatIsRead(t *testing.T) {
-	roots, err := rundir.NewRoots(t.TempDir(), nil, nil)
+	workspace := t.TempDir()
+	own := filepath.Join(workspace, ".claude/skills/own")
+	for name, data := range map[string][]byte{"SKILL.md": skillText("own").Data, "login.md": []byte("\ufeffpassword = hunter2hunter2 & <b>\r\n\u2028 end"), "latin.txt": []byte("caf\xe9"), "plot.png": {0x89, 0, 1}, "nul.txt": []byte("a\x00b"), "empty.txt": nil,
+		"long.md": bytes.Repeat([]byte("api_key: sk-abcdefghijklmnopqrstuvwxyz123456\n"), 50_000), "cut.md": []byte("half a character \xc3")} {
+		putFile(t, filepath.Join(own, name), data)
+	}
+	roots, err := rundir.NewRoots(workspace, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	library, _ := resources.Skills(roots.Workspace())
+	library := resources.Skills(resources.SkillPlaces{Workspace: roots.Workspace(), Now: time.Now})
 	source := &resources.Source{Roots: roots, Library: library, Canonical: func(string) []string { return nil }}
 	s := New(Options{Version: "test", Resources: source, Skills: func() (*skill.Library, error) { return library, nil }, Log: zerolog.Nop()})
 	var listed listedSkills
 	if code := ask(t, s, "skills/list", map[string]any{}, &listed); code != 0 || len(listed.Skills) == 0 {
 		t.Fatalf("%d, %+v", code, listed)
 	}
+	checked := 0
 	for _, one := range listed.Skills {
 		var files []skillFile
 		if err := json.Unmarshal(one.Resources, &files); err != nil || len(files) < 2 {
 			t.Fatalf("%s: %v, %v", one.URI, files, err)
 		}
 		for _, f := range files {
-			var read struct{ Contents []struct{ Text string } }
+			var read struct{ Contents []struct{ Text, Blob string } }
 			if code := ask(t, s, "resources/read", map[string]any{"uri": f.URI}, &read); code != 0 || len(read.Contents) != 1 {
 				t.Errorf("%s: %d", f.URI, code)
 				continue
 			}
-			sum := sha256.Sum256([]byte(read.Contents[0].Text))
-			if got := "sha256:" + hex.EncodeToString(sum[:]); got != f.Digest || int64(len(read.Contents[0].Text)) != f.Size {
-				t.Errorf("%s: read %s of %d bytes, listed %s of %d", f.URI, got, len(read.Contents[0].Text), f.Digest, f.Size)
+			data := []byte(read.Contents[0].Text)
+			if blob := read.Contents[0].Blob; blob != "" {
+				if data, err = base64.StdEncoding.DecodeString(blob); err != nil || utf8.Valid(data) {
+					t.Errorf("%s: a blob of text: %v", f.URI, err)
+				}
+			}
+			sum := sha256.Sum256(data)
+			if got := "sha256:" + hex.EncodeToString(sum[:]); got != f.Digest || int64(len(data)) != f.Size {
+				t.Errorf("%s: read %s of %d bytes, listed %s of %d", f.URI, got, len(data), f.Digest, f.Size)
+			}
+			checked++
+		}
+	}
+	if checked < 8+2 {
+		t.Errorf("%d files were compared", checked)
+	}
+}
+
+// putFile writes a file and makes its folders.
+func putFile(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A skill that is added or edited while the server runs is listed and read, and clients hear of it, on both transports.
+func TestSkillsThatChange(t *testing.T) {
+	workspace := t.TempDir()
+	roots, err := rundir.NewRoots(workspace, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var clock atomic.Int64 // every look is a second later
+	now := func() time.Time { return time.Unix(1_790_000_000+clock.Add(1), 0) }
+	library := resources.Skills(resources.SkillPlaces{Workspace: roots.Workspace(), Now: now})
+	source := &resources.Source{Roots: roots, Library: library, Canonical: func(string) []string { return nil }}
+	log := &safeBuffer{}
+	s := New(Options{Version: "test", Resources: source, Skills: func() (*skill.Library, error) { return library, nil }, Log: zerolog.New(log), Poll: time.Millisecond})
+
+	p := connectTo(t, s, log)
+	p.initialize()
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`)
+	p.next()
+	w := openOn(t, HTTPOptions{}, s, log)
+	body, header := modern("sub", "subscriptions/listen", "", map[string]any{"notifications": map[string]any{"resourcesListChanged": true, "resourceSubscriptions": []string{"skill://onescience-trainer/SKILL.md"}}})
+	stream, leave := w.stream(w.request(t.Context(), body, header...))
+	defer leave()
+	stream.next()
+	told := func(what string) {
+		t.Helper()
+		for _, next := range []func() reply{p.next, stream.next} {
+			r := next()
+			for r.Method == "notifications/resources/updated" {
+				r = next()
+			}
+			if r.Method != "notifications/resources/list_changed" {
+				t.Errorf("%s: %+v", what, r)
 			}
 		}
+	}
+	digests := func(name string) (all string) {
+		t.Helper()
+		var got struct {
+			Skill struct{ Resources []skillFile }
+		}
+		if code := ask(t, s, "skills/get", map[string]any{"uri": "skill://" + name + "/SKILL.md"}, &got); code != 0 {
+			t.Fatalf("%s: %d", name, code)
+		}
+		for _, f := range got.Skill.Resources {
+			all += f.Digest
+		}
+		return all
+	}
+	putFile(t, filepath.Join(workspace, ".agents/skills/fresh/SKILL.md"), skillText("fresh").Data)
+	told("added")
+	before := digests("fresh")
+	putFile(t, filepath.Join(workspace, ".agents/skills/fresh/SKILL.md"), append(skillText("fresh").Data, "more\n"...))
+	told("edited")
+	if after := digests("fresh"); after == before {
+		t.Error("the edited skill has the digest of the first one")
+	}
+	ours := digests("onescience-trainer")
+	putFile(t, filepath.Join(workspace, ".claude/skills/onescience-trainer/SKILL.md"), skillText("onescience-trainer").Data)
+	told("replaced")
+	if digests("onescience-trainer") == ours {
+		t.Error("the workspace's own skill does not win")
+	}
+	if err := os.RemoveAll(filepath.Join(workspace, ".agents/skills/fresh")); err != nil {
+		t.Fatal(err)
+	}
+	told("removed")
+	if code := ask(t, s, "skills/get", map[string]any{"uri": "skill://fresh/SKILL.md"}, &struct{}{}); code != codeInvalidParams {
+		t.Errorf("a skill that is gone: %d", code)
 	}
 }
 

@@ -36,6 +36,9 @@ func (s shelf) Read(_ context.Context, uri string) (resources.Content, error) {
 	if uri == "run://broken/x" {
 		return resources.Content{}, errors.New("disk says no: token=sk-secret")
 	}
+	if strings.HasPrefix(uri, "run://range/") {
+		return resources.Content{}, fmt.Errorf("%w: offset is no number", resources.ErrInvalid)
+	}
 	c, ok := s[uri]
 	if !ok {
 		return c, fmt.Errorf("%s: %w", uri, resources.ErrNotFound)
@@ -82,7 +85,13 @@ func (s *safeBuffer) String() string {
 
 // newServer builds a server over a shelf, whose log can be looked at.
 func newServer(offered ...tools.Tool) (*Server, *safeBuffer) {
-	return newServerOver(shelf{"skill://demo/SKILL.md": {URI: "skill://demo/SKILL.md", MIME: "text/markdown", Text: "# x", Total: 3}}, offered...)
+	return newServerOver(shelf{
+		"skill://demo/SKILL.md": {URI: "skill://demo/SKILL.md", MIME: "text/markdown", Text: "# x", Total: 3},
+		"workspace:///big.csv?offset=0&limit=2": {URI: "workspace:///big.csv?offset=0&limit=2", MIME: "text/csv", Text: "a,", Shown: 2, Total: 9, Cut: true,
+			Note: "[cut: …]", Rest: "workspace:///big.csv?offset=2"},
+		"workspace:///": {URI: "workspace:///", MIME: "application/json", Text: "{}", Shown: 2, Total: 2},
+		"job://j-1":     {URI: "job://j-1", MIME: "application/json", Text: "{}", Shown: 2, Total: 2},
+	}, offered...)
 }
 
 func newServerOver(library Library, offered ...tools.Tool) (*Server, *safeBuffer) {

@@ -57,14 +57,18 @@ func newWatcher(library Library, every time.Duration, log zerolog.Logger) *watch
 	return &watcher{library: library, every: every, log: log, watched: map[string]*watched{}}
 }
 
-// add subscribes a client. What changes after it returned is told. An address of a run may name a file that is still to
-// come; one that can't be read now may be readable later.
+// add subscribes a client. What changes after it returned is told. An address of a run, a job or the workspace may name a
+// file that is still to come; one that can't be read now may be readable later.
 func (w *watcher) add(ctx context.Context, owner, uri string, t tell) error {
 	stamp, err := w.stamp(ctx, uri)
 	if err != nil {
 		w.log.Debug().Str("uri", uri).Str("cause", scrub(err.Error())).Msg("a watched resource can't be read")
 	}
-	if stamp == absent && !strings.HasPrefix(uri, "run://") {
+	scheme, _, _ := strings.Cut(uri, "://")
+	if errors.Is(err, resources.ErrInvalid) {
+		return err
+	}
+	if stamp == absent && scheme != "run" && scheme != "job" && scheme != "workspace" {
 		return errors.New(unknownAddress(uri))
 	}
 	w.mu.Lock()
@@ -180,8 +184,8 @@ func (w *watcher) changed(uri, stamp string) []tell {
 	return tells
 }
 
-// stamp sums up what a resource is now: its size and the part of it that a read would give. That a file is not there is
-// a state too.
+// stamp sums up what a resource is now: its version where it has one, else its size and the part of it that a read would
+// give. That a file is not there is a state too.
 func (w *watcher) stamp(ctx context.Context, uri string) (string, error) {
 	sum := sha256.New()
 	if uri == theList {
@@ -190,7 +194,10 @@ func (w *watcher) stamp(ctx context.Context, uri string) (string, error) {
 			return "", fmt.Errorf("list the resources: %w", err)
 		}
 		for _, item := range items {
-			fmt.Fprintln(sum, item.URI)
+			fmt.Fprintln(sum, item.URI, item.Title, item.Description)
+			if strings.HasPrefix(item.URI, "skill://") { // its digests are others: skills/list is to be asked again
+				fmt.Fprintln(sum, item.Size)
+			}
 		}
 		return hex.EncodeToString(sum.Sum(nil)), nil
 	}
@@ -200,6 +207,12 @@ func (w *watcher) stamp(ctx context.Context, uri string) (string, error) {
 	}
 	if err != nil {
 		return "", fmt.Errorf("look at %s: %w", uri, err)
+	}
+	if c.Version != "" {
+		return c.Version, nil
+	}
+	if c.Cut { // what is not shown may have changed too
+		fmt.Fprintln(sum, c.ModTime.UnixNano())
 	}
 	fmt.Fprintln(sum, c.Total, c.Text)
 	sum.Write(c.Blob)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,6 +142,94 @@ func TestWhatCantBeSubscribedTo(t *testing.T) {
 			t.Errorf("subscription %d: %+v", i, r.Error)
 		}
 	}
+}
+
+// What is told of is a change of what a resource is: of a job its state, not its seconds; of a long file its bytes that a
+// read does not show, too.
+func TestWhatAChangeIs(t *testing.T) {
+	library := &versioned{}
+	library.set(resources.Content{URI: "job://j-1", Text: "1 s", Total: 3, Version: "running"})
+	s, log := newServerOver(library)
+	p := connectTo(t, s, log)
+	p.initialize()
+	p.send(subscribeLine(1, "subscribe", "job://j-1"))
+	if r := p.next(); r.Error != nil {
+		t.Fatalf("%+v", r.Error)
+	}
+	library.set(resources.Content{URI: "job://j-1", Text: "2 s", Total: 3, Version: "running"})
+	library.seen(t)
+	library.set(resources.Content{URI: "job://j-1", Text: "2 s", Total: 3, Version: "failed"})
+	if r := p.next(); r.Method != "notifications/resources/updated" || r.Params["uri"] != "job://j-1" {
+		t.Errorf("%+v", r)
+	}
+	if stamped, err := s.watch.stamp(t.Context(), "job://j-1"); err != nil || stamped != "failed" {
+		t.Errorf("%q, %v", stamped, err)
+	}
+	long := resources.Content{URI: "job://j-1", Text: "the beginning", Total: 1000, Cut: true, ModTime: time.Unix(1, 0)}
+	library.set(long)
+	p.next()
+	library.seen(t)
+	long.ModTime = time.Unix(2, 0)
+	library.set(long)
+	if r := p.next(); r.Method != "notifications/resources/updated" {
+		t.Errorf("%+v", r)
+	}
+	for _, uri := range []string{"workspace:///to/come.csv", "job://j-1/stderr.log"} {
+		library.gone.Store(true)
+		p.send(subscribeLine(2, "subscribe", uri))
+		for r := p.next(); ; r = p.next() {
+			if string(r.ID) == "2" {
+				if r.Error != nil {
+					t.Errorf("%s: %+v", uri, r.Error)
+				}
+				break
+			}
+		}
+	}
+}
+
+// versioned is a Library of one content, that counts how often it is looked at.
+type versioned struct {
+	mu      sync.Mutex
+	content resources.Content
+	looks   int
+	gone    atomic.Bool
+}
+
+func (v *versioned) set(c resources.Content) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.content, v.looks = c, 0
+}
+
+// seen waits until the content was looked at twice: what was told of the first look is queued then.
+func (v *versioned) seen(t *testing.T) {
+	t.Helper()
+	for limit := time.Now().Add(deadline); ; time.Sleep(time.Millisecond) {
+		v.mu.Lock()
+		looks := v.looks
+		v.mu.Unlock()
+		if looks >= 2 {
+			return
+		}
+		if time.Now().After(limit) {
+			t.Fatal("nobody looks")
+		}
+	}
+}
+
+func (v *versioned) List(context.Context, string) ([]resources.Item, string, error) {
+	return nil, "", nil
+}
+
+func (v *versioned) Read(_ context.Context, uri string) (resources.Content, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.looks++
+	if v.gone.Load() {
+		return resources.Content{}, fmt.Errorf("%s: %w", uri, resources.ErrNotFound)
+	}
+	return v.content, nil
 }
 
 // A client that has seen the list hears when it is another one.

@@ -79,7 +79,7 @@ func examine(ctx context.Context, w *workspace) (diagnosis, error) {
 	d.take(found)
 	folder := t.Engine.Roots.Workspace()
 	d.Workspace = workspaceState{Path: folder, Jobs: map[string]int{}, Skills: len(t.Library.List(""))}
-	d.take(w.noticed)
+	d.take(w.skillFindings())
 	report, found, err := t.Runtime.Preflight(ctx, local.PreflightSpec{WorkDir: folder, OutputDir: folder})
 	if err != nil {
 		return d, err

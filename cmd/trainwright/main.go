@@ -39,6 +39,7 @@ type terminal struct {
 // settings are the flags every command has.
 type settings struct {
 	workspace, logLevel, policy string
+	skillFolders                []string // of serve
 }
 
 func main() {

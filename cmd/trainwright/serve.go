@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -37,6 +38,9 @@ func serveCommand(s *settings, t terminal) *cobra.Command {
 			"With --http ADDRESS it serves many clients over streamable HTTP at http://ADDRESS/mcp instead, and whether it is there\n" +
 			"at /healthz. An address that other machines can reach needs a token, which clients send as Authorization: Bearer.",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := s.checkSkillFolders(); err != nil {
+				return err
+			}
 			log, err := s.logger(t, zerolog.InfoLevel)
 			if err != nil {
 				return err
@@ -59,6 +63,7 @@ func serveCommand(s *settings, t terminal) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&traceFile, "trace", "", "append every message of the protocol to this file, one JSON object on a line, secrets masked")
+	flags.StringArrayVar(&s.skillFolders, "skills", nil, "further folder of skills, or a skill's own; may be given again. The workspace's skills (.agents/skills, .claude/skills) go before these, the same folders of your home and trainwright's own after them")
 	flags.StringVar(&web.address, "http", "", "serve streamable HTTP on this host:port instead of stdio; port 0 takes a free one and prints it on stderr")
 	flags.StringVar(&web.tokenFile, "token-file", "", "file with the token that HTTP clients must send (or "+tokenVariable+" in the environment)")
 	flags.StringSliceVar(&web.options.Hosts, "allow-host", nil, "further name under which HTTP clients reach this server; may be given again")
@@ -68,6 +73,21 @@ func serveCommand(s *settings, t terminal) *cobra.Command {
 	flags.Float64Var(&web.options.Rate, "rate", 1000, "HTTP requests per second of one client")
 	flags.IntVar(&web.options.Concurrent, "concurrent", 256, "unanswered HTTP requests of one client")
 	return command
+}
+
+// checkSkillFolders refuses a folder of skills that is none, and makes the others absolute.
+func (s *settings) checkSkillFolders() error {
+	for i, folder := range s.skillFolders {
+		absolute, err := filepath.Abs(folder)
+		if err != nil {
+			return usageError{fmt.Errorf("--skills %s: %w", folder, err)}
+		}
+		if info, err := os.Stat(absolute); err != nil || !info.IsDir() {
+			return usageError{fmt.Errorf("--skills %s: there is no such folder; name one that holds skills, or a skill's own with its SKILL.md", folder)}
+		}
+		s.skillFolders[i] = absolute
+	}
+	return nil
 }
 
 // openTrace opens the file that records the protocol; without a name there is no record. What clients say is nobody

@@ -21,7 +21,6 @@ import (
 type workspace struct {
 	trainer func() (*trainer.Trainer, error)
 	source  func() (*resources.Source, error)
-	noticed []finding.Finding // about the skills; set when the trainer was opened
 }
 
 var _ server.Library = (*workspace)(nil)
@@ -29,13 +28,13 @@ var _ server.Library = (*workspace)(nil)
 // open prepares the workspace of the settings without touching it.
 func (s *settings) open() *workspace {
 	w := &workspace{}
-	w.trainer = sync.OnceValues(func() (*trainer.Trainer, error) { return w.openTrainer(s.workspace, s.policy) })
+	w.trainer = sync.OnceValues(func() (*trainer.Trainer, error) { return s.openTrainer() })
 	w.source = sync.OnceValues(func() (*resources.Source, error) {
 		t, err := w.trainer()
 		if err != nil {
 			return nil, err
 		}
-		return &resources.Source{Roots: t.Engine.Roots, Library: t.Library, Canonical: func(skill string) []string {
+		return &resources.Source{Roots: t.Engine.Roots, Library: t.Library, JobRoots: t.JobRoots, JobStatus: t.Runtime.Status, Canonical: func(skill string) []string {
 			if s := t.Engine.Skills[skill]; s != nil {
 				return s.Canonical
 			}
@@ -45,7 +44,8 @@ func (s *settings) open() *workspace {
 	return w
 }
 
-func (w *workspace) openTrainer(folder, policyPath string) (*trainer.Trainer, error) {
+func (s *settings) openTrainer() (*trainer.Trainer, error) {
+	folder := s.workspace
 	if folder == "" {
 		current, err := os.Getwd()
 		if err != nil {
@@ -53,7 +53,7 @@ func (w *workspace) openTrainer(folder, policyPath string) (*trainer.Trainer, er
 		}
 		folder = current
 	}
-	granted, err := loadPolicy(folder, policyPath)
+	granted, err := loadPolicy(folder, s.policy)
 	if err != nil {
 		return nil, err
 	}
@@ -62,11 +62,11 @@ func (w *workspace) openTrainer(folder, policyPath string) (*trainer.Trainer, er
 		return nil, finding.Refuse(finding.Finding{Code: "workspace_unusable", Severity: finding.Error, What: err.Error(), Where: &finding.Where{Path: folder},
 			Expected: "a folder that exists and can be read", Remedy: "start trainwright with --workspace FOLDER, or in the project's folder"})
 	}
-	library, noticed := resources.Skills(roots.Workspace())
-	w.noticed = noticed
+	home, _ := os.UserHomeDir() // without one there are no skills in it
+	library := resources.Skills(resources.SkillPlaces{Workspace: roots.Workspace(), Folders: s.skillFolders, Home: home, Now: time.Now})
 	t := trainer.New(roots, library, local.New(local.Options{Workspace: roots.Workspace()}), time.Now)
 	t.Authority.Policy = granted
-	if path := userPolicy(policyPath); path != "" {
+	if path := userPolicy(s.policy); path != "" {
 		t.Authority.Grants = func() ([]policy.Grant, []finding.Finding, error) {
 			return policy.LoadGrants(policy.GrantsPath(path), roots.Workspace())
 		}
@@ -108,7 +108,16 @@ func loadPolicy(folder, path string) (policy.Policy, error) {
 
 // deps is what the tools work with.
 func (w *workspace) deps() tools.Deps {
-	return tools.Deps{Trainer: w.trainer, SkillFindings: func() []finding.Finding { return w.noticed }}
+	return tools.Deps{Trainer: w.trainer, SkillFindings: w.skillFindings}
+}
+
+// skillFindings tells what is wrong with the skills now.
+func (w *workspace) skillFindings() []finding.Finding {
+	t, err := w.trainer()
+	if err != nil {
+		return nil
+	}
+	return t.Library.Findings()
 }
 
 // List gives the resources of the workspace.

@@ -111,7 +111,8 @@ func referenceErrors(t *testing.T, rows []row) map[string][]string {
 func TestCheckSaysWhy(t *testing.T) {
 	codes := map[string]string{"everything": "", "tools-as-a-list": "skill_field_malformed", "type-at-the-top": "skill_field_unknown", "byte-order-mark": "skill_byte_order_mark",
 		"1024-characters": "skill_description_long", "1025-characters": "skill_description_too_long", "no folder": "skill_file_missing", "no-skill-file": "skill_file_missing",
-		"other-folder": "skill_name_mismatch", "colon-in-the-text": "skill_frontmatter_malformed", "compatibility-as-a-number": "skill_field_malformed", "null-description": "skill_description_missing"}
+		"other-folder": "skill_name_mismatch", "colon-in-the-text": "skill_frontmatter_malformed", "compatibility-as-a-number": "skill_field_malformed", "null-description": "skill_description_missing",
+		"a-date-as-name": "skill_field_malformed", "a-date-as-compatibility": "skill_field_malformed", "a-date-beside-the-standard": "skill_field_unknown", "a-date-as-description": "skill_field_malformed"}
 	for _, r := range table(t) {
 		want, named := codes[r.name]
 		if !named {

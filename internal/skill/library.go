@@ -1,7 +1,6 @@
 package skill
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -9,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/trainwright/trainwright/internal/finding"
 )
@@ -16,11 +16,13 @@ import (
 // WorkspaceFolders are where a workspace keeps its own skills, the first one first.
 var WorkspaceFolders = []string{".agents/skills", ".claude/skills"}
 
-// Root is one place that holds skills: the folders directly in folder Dir of FS. Label says where that is in words.
+// Root is one place that holds skills: the folders directly in folder Dir of FS. Label says where that is in words. Fixed is
+// one that can't change, as what the binary carries.
 type Root struct {
 	Label string
 	FS    fs.FS
 	Dir   string
+	Fixed bool
 }
 
 // WorkspaceRoots names a workspace's own places: folders relative to it, WorkspaceFolders if none are given. Links inside
@@ -36,16 +38,42 @@ func WorkspaceRoots(workspace string, folders ...string) []Root {
 	return roots
 }
 
-// Library holds the skills of several places. The zero value is empty and usable; a Library does not change once made.
-type Library struct {
-	skills map[string]*Skill
+// FolderRoot is a folder that the user named or owns: of skills, or of one skill. A skill in it may be a link to anywhere,
+// since the user has put it there; what is in the skill may not lead out of the skill's folder.
+func FolderRoot(folder string) Root {
+	place := gathered{folder: folder}
+	if info, err := os.Stat(filepath.Join(folder, manifest)); err == nil && info.Mode().IsRegular() {
+		place = gathered{folder: filepath.Dir(folder), only: filepath.Base(folder)}
+	}
+	return Root{Label: folder, FS: place, Dir: "."}
 }
 
-// NewLibrary loads the skills of all roots. Where a name comes twice the earlier root wins, so a workspace's roots go
+// Library holds the skills of several places. The zero value is empty and usable. One made by Live follows what changes in
+// its places.
+type Library struct {
+	mu       sync.Mutex
+	skills   map[string]*Skill
+	findings []finding.Finding
+	watched  *watched // nil: it does not change
+}
+
+// NewLibrary loads the skills of all roots, once. Where a name comes twice the earlier root wins, so a workspace's roots go
 // before the embedded one. The same skill seen twice (through a link, or as a copy) is dropped without a word; a different
 // one is told (skill_shadowed). A root that can't be listed is a finding too, and the others are loaded.
 func NewLibrary(roots ...Root) (*Library, []finding.Finding) {
-	library := &Library{skills: map[string]*Skill{}}
+	library := &Library{}
+	library.skills, library.findings = loadRoots(roots)
+	return library, library.findings
+}
+
+// Findings tells what is wrong with the skills, also with those that could not be loaded.
+func (l *Library) Findings() []finding.Finding {
+	_, findings := l.current()
+	return findings
+}
+
+func loadRoots(roots []Root) (map[string]*Skill, []finding.Finding) {
+	loaded := map[string]*Skill{}
 	var findings []finding.Finding
 	for _, root := range roots {
 		skills, found, err := LoadAll(root.FS, root.Dir)
@@ -56,9 +84,9 @@ func NewLibrary(roots ...Root) (*Library, []finding.Finding) {
 		}
 		var dropped []string // folders of repeated skills: what is wrong with them has been said of the first one
 		for _, s := range skills {
-			first, known := library.skills[s.Name]
+			first, known := loaded[s.Name]
 			if !known {
-				library.skills[s.Name] = s
+				loaded[s.Name] = s
 				continue
 			}
 			if slices.Equal(first.Files, s.Files) {
@@ -74,16 +102,14 @@ func NewLibrary(roots ...Root) (*Library, []finding.Finding) {
 			}
 		}
 	}
-	return library, findings
+	return loaded, findings
 }
 
 // List returns the skills of a type ("" for all) by name.
 func (l *Library) List(kind string) []*Skill {
-	if l == nil {
-		return nil
-	}
+	skills, _ := l.current()
 	var found []*Skill
-	for _, s := range l.skills {
+	for _, s := range skills {
 		if kind == "" || s.Type == kind {
 			found = append(found, s)
 		}
@@ -94,10 +120,9 @@ func (l *Library) List(kind string) []*Skill {
 
 // Get returns the skill of a name; an unknown one is refused (skill_unknown) with the names there are.
 func (l *Library) Get(name string) (*Skill, error) {
-	if l != nil {
-		if s, ok := l.skills[name]; ok {
-			return s, nil
-		}
+	skills, _ := l.current()
+	if s, ok := skills[name]; ok {
+		return s, nil
 	}
 	var names []string
 	for _, s := range l.List("") {
@@ -108,21 +133,32 @@ func (l *Library) Get(name string) (*Skill, error) {
 }
 
 // Read returns a file of a skill. The path is relative to the skill's folder; one that is not among its files is refused
-// (skill_file_unknown) with those there are.
+// (skill_file_unknown) with those there are. The bytes are those that the skill lists: a file that has changed since is
+// listed anew first.
 func (l *Library) Read(name, file string) ([]byte, error) {
+	data, listed, err := l.read(name, file)
+	if listed && err == nil || !l.refresh() {
+		return data, err
+	}
+	data, _, err = l.read(name, file)
+	return data, err
+}
+
+// read gives a file as it is now, and says whether it is what the skill lists.
+func (l *Library) read(name, file string) (data []byte, asListed bool, err error) {
 	s, err := l.Get(name)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	listed := slices.ContainsFunc(s.Files, func(f File) bool { return f.Path == file })
-	if !listed && !(s.Dynamic && fs.ValidPath(file) && file != ".") {
-		return nil, s.unknownFile(file, "")
+	at := slices.IndexFunc(s.Files, func(f File) bool { return f.Path == file })
+	if at < 0 && !(s.Dynamic && fs.ValidPath(file) && file != ".") {
+		return nil, false, s.unknownFile(file, "")
 	}
-	data, err := readFile(s.FS, file, MaxBytes)
+	data, err = readFile(s.FS, file, MaxBytes)
 	if err != nil {
-		return nil, s.unknownFile(file, fmt.Sprintf(": %v", reason(err)))
+		return nil, false, s.unknownFile(file, fmt.Sprintf(": %v", reason(err)))
 	}
-	return data, nil
+	return data, at < 0 || digestOf(data) == s.Files[at].SHA256, nil
 }
 
 func (s *Skill) unknownFile(file, why string) error {
@@ -144,43 +180,4 @@ func enumerate(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n-most)
 	}
 	return strings.Join(names, ", ")
-}
-
-// confined is a folder as a file system whose links can't leave it: every path is opened with os.Root. Only regular files
-// and folders are opened, since opening a pipe would wait for its writer.
-type confined string
-
-var errIrregular = errors.New("it is neither a file nor a folder")
-
-// Open opens a file or folder inside the root.
-func (c confined) Open(name string) (fs.File, error) {
-	if !fs.ValidPath(name) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
-	}
-	root, err := os.OpenRoot(string(c))
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	info, err := root.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() && !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errIrregular}
-	}
-	return root.Open(name)
-}
-
-// Stat follows links inside the root.
-func (c confined) Stat(name string) (fs.FileInfo, error) {
-	if !fs.ValidPath(name) {
-		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}
-	}
-	root, err := os.OpenRoot(string(c))
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return root.Stat(name)
 }

@@ -49,6 +49,7 @@ type Skill struct {
 	Files       []File // by path; SKILL.md among them
 	Dynamic     bool   // it has more than the limits allow to list: Files holds the first ones
 	FS          fs.FS
+	dated       []string // fields whose value is a date without quotes
 }
 
 // File is one file of a skill. URI is skill://<name>/<path>, SHA256 is "sha256:<64 hex>", Size is in bytes.
@@ -73,12 +74,12 @@ func Load(fsys fs.FS, dir string) (*Skill, []finding.Finding, error) {
 		return nil, nil, finding.Refuse(finding.Finding{Code: "skill_file_missing", Severity: finding.Error, What: fmt.Sprintf("the folder %s holds no readable SKILL.md: %v", dir, reason(err)),
 			Where: &finding.Where{Path: file}, Expected: "a SKILL.md with name and description in its frontmatter", Remedy: "add the file, or remove the folder"})
 	}
-	frontmatter, fault := readFrontmatter(text)
+	frontmatter, dated, fault := readFrontmatter(text)
 	if fault != nil {
 		return nil, nil, finding.Refuse(finding.Finding{Code: "skill_frontmatter_malformed", Severity: finding.Error, What: fmt.Sprintf("the frontmatter of %s can't be read: %s", file, fault.what),
 			Where: &finding.Where{Path: file, Line: fault.line}, Expected: "YAML between two lines of three dashes at the top of the file", Remedy: fault.remedy})
 	}
-	s := &Skill{Dir: dir, Frontmatter: frontmatter, FS: sub, Name: digitsOf(frontmatter["name"]), Description: digitsOf(frontmatter["description"]), Type: typeOf(frontmatter)}
+	s := &Skill{Dir: dir, Frontmatter: frontmatter, dated: dated, FS: sub, Name: digitsOf(frontmatter["name"]), Description: digitsOf(frontmatter["description"]), Type: typeOf(frontmatter)}
 	if !usableName(s.Name) {
 		return nil, nil, finding.Refuse(s.nameFinding(file))
 	}
@@ -95,7 +96,7 @@ func textOf(value any) string {
 	return strings.TrimSpace(text)
 }
 
-// digitsOf is textOf, and reads a number, a date or a truth value as clients do: as it would be written.
+// digitsOf is textOf, and reads a number or a truth value as clients do: as it would be written.
 func digitsOf(value any) string {
 	if value != nil && scalar(value) {
 		return strings.TrimSpace(fmt.Sprint(value))
@@ -131,12 +132,13 @@ type frontmatterFault struct {
 
 var yamlLine = regexp.MustCompile(`^line (\d+): `)
 
-// readFrontmatter parses the YAML between the first line and the next one of three dashes.
-func readFrontmatter(text []byte) (map[string]any, *frontmatterFault) {
+// readFrontmatter parses the YAML between the first line and the next one of three dashes. dated are the fields whose value
+// is a date without quotes; it is kept as the text that it is, and some clients read a time there.
+func readFrontmatter(text []byte) (frontmatter map[string]any, dated []string, fault *frontmatterFault) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	first, rest, _ := bytes.Cut(text, []byte("\n"))
 	if strings.TrimRight(string(first), " \t\r") != "---" {
-		return nil, &frontmatterFault{1, "the first line is not ---", "begin the file with ---, then name and description, then --- again"}
+		return nil, nil, &frontmatterFault{1, "the first line is not ---", "begin the file with ---, then name and description, then --- again"}
 	}
 	var block []byte
 	for {
@@ -145,18 +147,49 @@ func readFrontmatter(text []byte) (map[string]any, *frontmatterFault) {
 			break
 		}
 		if !more {
-			return nil, &frontmatterFault{1, "the block that begins here is never closed", "end the frontmatter with a line of ---"}
+			return nil, nil, &frontmatterFault{1, "the block that begins here is never closed", "end the frontmatter with a line of ---"}
 		}
 		block, rest = append(append(block, line...), '\n'), after
 	}
-	frontmatter := map[string]any{}
-	if err := yaml.Unmarshal(block, &frontmatter); err != nil {
-		return nil, yamlFault(err)
+	var document yaml.Node
+	if err := yaml.Unmarshal(block, &document); err != nil {
+		return nil, nil, yamlFault(err)
+	}
+	frontmatter = map[string]any{}
+	if document.Kind == 0 { // nothing but comments
+		return frontmatter, nil, nil
+	}
+	dated = datesAsText(&document)
+	if err := document.Decode(&frontmatter); err != nil {
+		return nil, nil, yamlFault(err)
 	}
 	for key, value := range frontmatter {
 		frontmatter[key] = plain(value)
 	}
-	return frontmatter, nil
+	return frontmatter, dated, nil
+}
+
+// datesAsText makes text of every date that is not in quotes, and names the fields at the top that hold one.
+func datesAsText(document *yaml.Node) (dated []string) {
+	const date = "!!timestamp"
+	if top := document.Content[0]; top.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(top.Content); i += 2 {
+			if top.Content[i+1].ShortTag() == date {
+				dated = append(dated, top.Content[i].Value)
+			}
+		}
+	}
+	var walk func(*yaml.Node)
+	walk = func(n *yaml.Node) {
+		if n.Kind == yaml.ScalarNode && n.ShortTag() == date {
+			n.Tag = "!!str"
+		}
+		for _, below := range n.Content { // an alias has none: its anchor is elsewhere in the document
+			walk(below)
+		}
+	}
+	walk(document)
+	return dated
 }
 
 // plain makes of a YAML value what JSON can hold: keys that are no texts become texts, infinities too.
@@ -211,7 +244,7 @@ func (s *Skill) list() ([]finding.Finding, error) {
 	var findings []finding.Finding
 	var total int64
 	err := fs.WalkDir(s.FS, ".", func(name string, entry fs.DirEntry, err error) error {
-		hidden := name != "." && (strings.HasPrefix(path.Base(name), ".") || path.Base(name) == "__pycache__")
+		hidden := noPart(name)
 		switch {
 		case hidden && entry != nil && entry.IsDir():
 			return fs.SkipDir
@@ -303,8 +336,8 @@ func LoadAll(fsys fs.FS, root string) ([]*Skill, []finding.Finding, error) {
 	var findings []finding.Finding
 	for _, entry := range entries {
 		dir := path.Join(root, entry.Name())
-		if strings.HasPrefix(entry.Name(), ".") || entry.Type()&^(fs.ModeDir|fs.ModeSymlink) != 0 || entry.Type() == 0 {
-			continue // files beside the skills, such as a README
+		if !mayBeSkill(entry) {
+			continue
 		}
 		s, found, err := Load(fsys, dir)
 		var refused *finding.Refused

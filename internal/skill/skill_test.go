@@ -74,6 +74,22 @@ func TestTypeIsReadFromBothPlaces(t *testing.T) {
 	}
 }
 
+// A date without quotes is what it says, as text: clients that follow YAML 1.2 know no dates.
+func TestDatesStayText(t *testing.T) {
+	s, findings, err := Load(files("a/SKILL.md", "---\nname: a\ndescription: 2026-01-02\ndate: 2026-01-02\nmetadata:\n  at: 2026-01-02T10:00:00Z\n  list: [2026-01-03]\n  2026-01-04: x\n---\n"), "a")
+	if err != nil || codes(findings) != "skill_field_malformed skill_field_unknown" || s.Description != "2026-01-02" {
+		t.Fatalf("%+v, %v, %v", s, findings, err)
+	}
+	got, err := json.Marshal(s.Frontmatter)
+	want := `{"date":"2026-01-02","description":"2026-01-02","metadata":{"2026-01-04":"x","at":"2026-01-02T10:00:00Z","list":["2026-01-03"]},"name":"a"}`
+	if err != nil || string(got) != want {
+		t.Errorf("%s, %v", got, err)
+	}
+	if s, _, err := Load(files("2026-01-02/SKILL.md", "---\nname: 2026-01-02\ndescription: d\n---\n"), "2026-01-02"); err != nil || s.Name != "2026-01-02" {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 func TestLoadRefuses(t *testing.T) {
 	tests := []struct {
 		name, text, code string
@@ -135,7 +151,7 @@ func TestLoadIsBounded(t *testing.T) {
 	if err != nil || len(s.Files) != MaxFiles || !s.Dynamic || codes(findings) != "skill_too_large" {
 		t.Errorf("%d files, %v, %v", len(s.Files), findings, err)
 	}
-	library, _ := NewLibrary(Root{"x", fsys, "."})
+	library, _ := NewLibrary(Root{Label: "x", FS: fsys, Dir: "."})
 	if data, err := library.Read("a", "assets/0516.md"); err != nil || string(data) != "x" {
 		t.Errorf("a file beyond the list: %q, %v", data, err)
 	}
@@ -156,7 +172,7 @@ func TestLibrary(t *testing.T) {
 	own := files("own/a/SKILL.md", markdown("a", "mine", ""), "own/c/SKILL.md", markdown("c", "d", "metadata: {type: resource}\n"), "own/x/SKILL.md", markdown("wrong", "d", ""))
 	copied := files("copy/x/SKILL.md", markdown("wrong", "d", ""))
 	embedded := files("a/SKILL.md", markdown("a", "theirs", ""), "b/SKILL.md", markdown("b", "d", ""), "b/references/r.md", "text")
-	library, findings := NewLibrary(Root{"own", own, "own"}, Root{"copy", copied, "copy"}, Root{"embedded", embedded, "."})
+	library, findings := NewLibrary(Root{Label: "own", FS: own, Dir: "own"}, Root{Label: "copy", FS: copied, Dir: "copy"}, Root{Label: "embedded", FS: embedded, Dir: "."})
 	if codes(findings) != "skill_name_mismatch skill_shadowed" {
 		t.Errorf("%v", findings)
 	}
@@ -226,7 +242,7 @@ func TestWorkspaceSkills(t *testing.T) {
 		}
 		want = "skill_file_unreadable skill_file_missing"
 	}
-	library, findings := NewLibrary(append(WorkspaceRoots(workspace), Root{"embedded", files("a/SKILL.md", markdown("a", "theirs", "")), "."})...)
+	library, findings := NewLibrary(append(WorkspaceRoots(workspace), Root{Label: "embedded", FS: files("a/SKILL.md", markdown("a", "theirs", "")), Dir: "."})...)
 	shadowed := 0
 	var others []finding.Finding
 	for _, f := range findings {

@@ -54,7 +54,16 @@ func (s *Skill) Validate() []finding.Finding {
 	}
 	for _, field := range []string{"name", "description", "license", "compatibility", "allowed-tools"} {
 		value, given := s.Frontmatter[field]
-		if _, text := value.(string); !given || text || value == nil && field != "compatibility" {
+		dated := slices.Contains(s.dated, field)
+		if _, text := value.(string); !given || text && !dated || value == nil && field != "compatibility" {
+			continue
+		}
+		if dated { // clients that read a time there see another name, and no text
+			severity := finding.Warning
+			if field == "name" || field == "compatibility" {
+				severity = finding.Error
+			}
+			report("skill_field_malformed", severity, field, fmt.Sprintf("%s is a date without quotes", field), "a text", fmt.Sprintf("put it in quotes: %s: %q", field, value))
 			continue
 		}
 		// Clients read a number as its digits, and know lists of tools.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"time"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/rs/zerolog"
@@ -43,7 +44,7 @@ func open(workspace string, log zerolog.Logger) (*server.HTTP, net.Listener, err
 	if err != nil {
 		return nil, nil, err
 	}
-	library, _ := resources.Skills(roots.Workspace()) // what is wrong with a skill is no matter of the protocol
+	library := resources.Skills(resources.SkillPlaces{Workspace: roots.Workspace(), Now: time.Now})
 	source := &resources.Source{Roots: roots, Library: library, Canonical: func(string) []string { return nil }}
 	s := server.New(server.Options{
 		Version: "conformance", Resources: fixtures{source}, Skills: func() (*skill.Library, error) { return library, nil }, Log: log,

@@ -1,4 +1,4 @@
-// Command gen writes the table of tools into a README: go run ./gen [-check] README.md.
+// Command gen writes the tables of tools and resources into a README: go run ./gen [-check] README.md.
 package main
 
 import (
@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/trainwright/trainwright/resources"
 	"github.com/trainwright/trainwright/tools"
 )
 
 func main() {
-	check := flag.Bool("check", false, "fail when the table is stale, and write nothing")
+	check := flag.Bool("check", false, "fail when a table is stale, and write nothing")
 	flag.Parse()
 	if err := generate(flag.Arg(0), *check); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
@@ -28,6 +29,9 @@ func generate(path string, check bool) error {
 		return err
 	}
 	text, err := tools.WithTable(string(old), tools.All(tools.Deps{}))
+	if err == nil {
+		text, err = resources.WithTable(text)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -35,7 +39,7 @@ func generate(path string, check bool) error {
 	case text == string(old):
 		return nil
 	case check:
-		return fmt.Errorf("%s is stale: run go generate ./tools", path)
+		return fmt.Errorf("%s is stale: run make generate", path)
 	}
 	return os.WriteFile(path, []byte(text), 0o644)
 }

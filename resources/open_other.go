@@ -1,0 +1,6 @@
+//go:build !unix
+
+package resources
+
+// withoutWaiting is nothing where named pipes have no place in a folder.
+const withoutWaiting = 0
