@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -47,6 +48,8 @@ type Options struct {
 	Trace *Trace
 	// Poll is the time between two looks at what clients have subscribed to; a second by default.
 	Poll time.Duration
+	// AskWait is how long a user may take to answer a question; five minutes by default.
+	AskWait time.Duration
 }
 
 // Server answers MCP messages. It holds no state between calls but what mcp-go keeps of a session.
@@ -60,13 +63,19 @@ type Server struct {
 	skills    func() (*skill.Library, error)
 	watch     *watcher
 	trace     *Trace
+	outbox    outbox
+	askWait   time.Duration
+	sealKey   func() []byte
 }
 
 // New builds the server. It touches no disk.
 func New(o Options) *Server {
-	s := &Server{log: o.Log, now: o.Now, newID: o.NewID, tools: o.Tools, resources: o.Resources, skills: o.Skills, trace: o.Trace}
+	s := &Server{log: o.Log, now: o.Now, newID: o.NewID, tools: o.Tools, resources: o.Resources, skills: o.Skills, trace: o.Trace, askWait: o.AskWait, sealKey: sync.OnceValue(newSealKey)}
 	if s.now == nil {
 		s.now = time.Now
+	}
+	if s.askWait <= 0 {
+		s.askWait = askPatience
 	}
 	if s.newID == nil {
 		s.newID = randomID
