@@ -25,10 +25,11 @@ const (
 // decision about the design; if it would point back up, the code lives in the wrong room.
 var edges = map[string][]string{
 	"cmd/trainwright":     {"server", "tools", "resources", "skills", "internal/engine", "internal/trainer", "internal/jobs", "internal/jobs/local", "internal/launch", "internal/policy", "internal/rundir", "internal/finding", "internal/contract", "internal/clients", "internal/skill"},
-	"server":              {"tools", "resources", "internal/engine", "internal/finding", "internal/redact", "internal/skill"},
+	"server":              {"tools", "resources", "prompts", "internal/engine", "internal/finding", "internal/redact", "internal/skill"},
 	"server/conformance":  {"server", "resources", "internal/rundir", "internal/skill"},
 	"tools":               {"internal/*"},
-	"tools/gen":           {"tools"},
+	"tools/gen":           {"tools", "prompts"},
+	"prompts":             {},
 	"resources":           {"skills", "internal/*"},
 	"skills":              {},
 	"examples/demo":       {},

@@ -48,6 +48,8 @@ type Options struct {
 	Trace *Trace
 	// Poll is the time between two looks at what clients have subscribed to; a second by default.
 	Poll time.Duration
+	// Complete gives what a user may be about to type; nil completes skills and artifacts only.
+	Complete Complete
 	// AskWait is how long a user may take to answer a question; five minutes by default.
 	AskWait time.Duration
 }
@@ -64,13 +66,14 @@ type Server struct {
 	watch     *watcher
 	trace     *Trace
 	outbox    outbox
+	complete  Complete
 	askWait   time.Duration
 	sealKey   func() []byte
 }
 
 // New builds the server. It touches no disk.
 func New(o Options) *Server {
-	s := &Server{log: o.Log, now: o.Now, newID: o.NewID, tools: o.Tools, resources: o.Resources, skills: o.Skills, trace: o.Trace, askWait: o.AskWait, sealKey: sync.OnceValue(newSealKey)}
+	s := &Server{log: o.Log, now: o.Now, newID: o.NewID, tools: o.Tools, resources: o.Resources, skills: o.Skills, trace: o.Trace, complete: o.Complete, askWait: o.AskWait, sealKey: sync.OnceValue(newSealKey)}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -91,6 +94,11 @@ func New(o Options) *Server {
 		mcpserver.WithLogging(),
 		mcpserver.WithHooks(hooks),
 		mcpserver.WithToolFilter(s.arrange),
+		mcpserver.WithPromptCapabilities(false),
+		mcpserver.WithPromptFilter(arrangePrompts),
+		mcpserver.WithCompletions(),
+		mcpserver.WithPromptCompletionProvider(completer{s}),
+		mcpserver.WithResourceCompletionProvider(completer{s}),
 	}
 	if s.skills != nil {
 		features = append(features, mcpserver.WithExtensions(map[string]any{skillsExtension: map[string]any{"directoryRead": true}}))
@@ -99,6 +107,7 @@ func New(o Options) *Server {
 	for _, t := range o.Tools {
 		s.mcp.AddTool(wireTool(t), s.callTool(t))
 	}
+	s.addPrompts()
 	for _, t := range resources.Templates() {
 		s.mcp.AddResourceTemplate(mcp.NewResourceTemplate(t.URITemplate, t.Name, mcp.WithTemplateDescription(t.Description)), s.readResource)
 	}
@@ -150,8 +159,9 @@ func (s *Server) amend(ctx context.Context, message json.RawMessage, out *outcom
 	var request struct {
 		Method string `json:"method"`
 		Params struct {
-			Name string `json:"name"`
-			URI  string `json:"uri"`
+			Name   string `json:"name"`
+			URI    string `json:"uri"`
+			Cursor string `json:"cursor"`
 		} `json:"params"`
 	}
 	_ = json.Unmarshal(message, &request) // what can't be read has been complained about already
@@ -159,6 +169,10 @@ func (s *Server) amend(ctx context.Context, message json.RawMessage, out *outcom
 	switch {
 	case request.Method == "tools/call" && failure.Error.Code == codeInvalidParams && missing:
 		failure.Error.Message = s.unknownTool(request.Params.Name)
+	case strings.HasSuffix(request.Method, "/list") && request.Params.Cursor != "" && failure.Error.Code == codeInvalidParams:
+		failure.Error.Message = unknownCursor(request.Params.Cursor)
+	case request.Method == "prompts/get" && failure.Error.Code == codeInvalidParams && missing:
+		failure.Error.Message = unknownPrompt(request.Params.Name)
 	case request.Method == "resources/read" && (failure.Error.Code == codeInvalidParams || failure.Error.Code == codeNotFound) && missing:
 		failure.Error.Message = unknownAddress(request.Params.URI)
 		failure.Error.Data = map[string]any{"uri": request.Params.URI}

@@ -49,7 +49,8 @@ func serveCommand(s *settings, t terminal) *cobra.Command {
 			}
 			defer end(log)
 			workspace := s.open()
-			srv := server.New(server.Options{Version: version(), Tools: tools.All(workspace.deps()), Resources: workspace, Skills: workspace.skills, Log: log, Trace: trace})
+			srv := server.New(server.Options{Version: version(), Tools: tools.All(workspace.deps()), Resources: workspace, Skills: workspace.skills, Log: log, Trace: trace,
+				Complete: workspace.deps().Values})
 			if web.address != "" {
 				return web.serve(ctx, t, srv)
 			}

@@ -1,4 +1,4 @@
-// Command gen writes the table of tools into a README: go run ./gen [-check] README.md.
+// Command gen writes the tables of tools and prompts into a README: go run ./gen [-check] README.md.
 package main
 
 import (
@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/trainwright/trainwright/prompts"
 	"github.com/trainwright/trainwright/tools"
 )
 
 func main() {
-	check := flag.Bool("check", false, "fail when the table is stale, and write nothing")
+	check := flag.Bool("check", false, "fail when a table is stale, and write nothing")
 	flag.Parse()
 	if err := generate(flag.Arg(0), *check); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
@@ -29,6 +30,9 @@ func generate(path string, check bool) error {
 	}
 	text, err := tools.WithTable(string(old), tools.All(tools.Deps{}))
 	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if text, err = prompts.WithTable(text); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	switch {
