@@ -14,6 +14,8 @@ import (
 type Prompt struct {
 	Name, Title, Description string
 	Arguments                []Argument
+	// Tools are those without which the prompt makes no sense.
+	Tools []string
 
 	text func(given map[string]string) string
 }
@@ -31,16 +33,23 @@ const maxArgument = 8 << 10
 func All() []Prompt {
 	run := Argument{Name: "run_id", Description: "The run, such as r-20261130-7f3a; when left out, the newest that fits."}
 	return []Prompt{
-		{Name: "train", Title: "Train a model", Description: "Train a model from what is at hand to a validated result, step by step, on this machine.", text: train,
+		{Name: "train", Title: "Train a model", Description: "Train a model from what is at hand to a validated result, step by step, on this machine.", text: train, Tools: []string{"trainer"},
 			Arguments: []Argument{
 				{Name: "goal", Description: "What to train and what for, in your words.", Required: true},
 				{Name: "data", Description: "The training data: a path in the workspace or a URL."},
 				{Name: "code", Description: "The folder or the script that trains, where there is one."},
 				{Name: "done_when", Description: "When it is good enough, such as test/accuracy >= 0.9."},
 			}},
-		{Name: "continue_run", Title: "Go on with a run", Description: "Find out where a run stands after a break, and carry it to its end.", text: continueRun, Arguments: []Argument{run}},
-		{Name: "debug_failed_run", Title: "Find out why a run failed", Description: "Find the cause of a failed run in its evidence, propose a repair, and try again once it is approved.", text: debugFailedRun, Arguments: []Argument{run}},
+		{Name: "continue_run", Title: "Go on with a run", Description: "Find out where a run stands after a break, and carry it to its end.", text: continueRun, Tools: []string{"trainer", "run_list", "run_status"}, Arguments: []Argument{run}},
+		{Name: "debug_failed_run", Title: "Find out why a run failed", Description: "Find the cause of a failed run in its evidence, propose a repair, and try again once it is approved.", text: debugFailedRun, Tools: []string{"run_list", "run_status", "job_status", "job_logs"}, Arguments: []Argument{run}},
 	}
+}
+
+// For gives the prompts for a server that serves these tools.
+func For(served []string) []Prompt {
+	return slices.DeleteFunc(All(), func(p Prompt) bool {
+		return slices.ContainsFunc(p.Tools, func(tool string) bool { return !slices.Contains(served, tool) })
+	})
 }
 
 // Find gives the prompt of that name.

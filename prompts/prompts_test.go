@@ -131,3 +131,34 @@ func TestReadmeTableIsCurrent(t *testing.T) {
 		t.Error("marks in the wrong order are accepted")
 	}
 }
+
+// A prompt whose tools are not served is not offered.
+func TestPromptsGoWithTheirTools(t *testing.T) {
+	offered := tools.All(tools.Deps{})
+	for _, c := range []struct {
+		selection tools.Selection
+		want      string
+	}{
+		{tools.Selection{}, "train continue_run debug_failed_run"},
+		{tools.Selection{ReadOnly: true}, "debug_failed_run"},
+		{tools.Selection{Toolsets: []string{tools.SetTrainer}}, "train continue_run"},
+		{tools.Selection{Toolsets: []string{tools.SetSkills}}, ""},
+	} {
+		served, _, err := c.selection.Of(offered)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, p := range For(tools.Names(served)) {
+			names = append(names, p.Name)
+			for _, name := range p.Tools {
+				if _, ok := tools.Find(offered, name); !ok {
+					t.Errorf("%s needs %s", p.Name, name)
+				}
+			}
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.selection, got, c.want)
+		}
+	}
+}

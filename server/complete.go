@@ -34,12 +34,12 @@ var (
 
 // CompletePromptArgument completes an argument of a prompt.
 func (c completer) CompletePromptArgument(ctx context.Context, name string, argument mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
-	prompt, ok := prompts.Find(name)
-	if !ok {
+	at := slices.IndexFunc(c.s.prompts, func(p prompts.Prompt) bool { return p.Name == name })
+	if at < 0 {
 		SetErrorCode(ctx, codeInvalidParams, nil)
-		return nil, errors.New(unknownPrompt(name))
+		return nil, errors.New(c.s.unknownPrompt(name))
 	}
-	if !slices.ContainsFunc(prompt.Arguments, func(a prompts.Argument) bool { return a.Name == argument.Name }) {
+	if !slices.ContainsFunc(c.s.prompts[at].Arguments, func(a prompts.Argument) bool { return a.Name == argument.Name }) {
 		SetErrorCode(ctx, codeInvalidParams, nil)
 		return nil, fmt.Errorf("prompt %s has no argument %q; prompts/list has its arguments", name, argument.Name)
 	}

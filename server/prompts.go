@@ -14,7 +14,7 @@ import (
 
 // addPrompts offers the prompts. They are the same for as long as the server runs.
 func (s *Server) addPrompts() {
-	for _, p := range prompts.All() {
+	for _, p := range s.prompts {
 		wire := mcp.Prompt{Name: p.Name, Title: p.Title, Description: p.Description}
 		for _, a := range p.Arguments {
 			wire.Arguments = append(wire.Arguments, mcp.PromptArgument{Name: a.Name, Description: a.Description, Required: a.Required})
@@ -44,9 +44,9 @@ func arrangePrompts(_ context.Context, listed []mcp.Prompt) []mcp.Prompt {
 
 var _ mcpserver.PromptFilterFunc = arrangePrompts
 
-func unknownPrompt(name string) string {
+func (s *Server) unknownPrompt(name string) string {
 	var names []string
-	for _, p := range prompts.All() {
+	for _, p := range s.prompts {
 		names = append(names, p.Name)
 	}
 	if near := finding.Nearest(name, names); near != "" {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/skill"
+	"github.com/trainwright/trainwright/prompts"
 	"github.com/trainwright/trainwright/resources"
 	"github.com/trainwright/trainwright/tools"
 )
@@ -50,6 +51,10 @@ type Options struct {
 	Poll time.Duration
 	// Complete gives what a user may be about to type; nil completes skills and artifacts only.
 	Complete Complete
+	// Withheld are tools that are not served, by name, each with the reason.
+	Withheld map[string]string
+	// Prompts are the prompts to offer; all of them by default.
+	Prompts []prompts.Prompt
 	// AskWait is how long a user may take to answer a question; five minutes by default.
 	AskWait time.Duration
 }
@@ -67,15 +72,20 @@ type Server struct {
 	trace     *Trace
 	outbox    outbox
 	complete  Complete
+	withheld  map[string]string
+	prompts   []prompts.Prompt
 	askWait   time.Duration
 	sealKey   func() []byte
 }
 
 // New builds the server. It touches no disk.
 func New(o Options) *Server {
-	s := &Server{log: o.Log, now: o.Now, newID: o.NewID, tools: o.Tools, resources: o.Resources, skills: o.Skills, trace: o.Trace, complete: o.Complete, askWait: o.AskWait, sealKey: sync.OnceValue(newSealKey)}
+	s := &Server{log: o.Log, now: o.Now, newID: o.NewID, tools: o.Tools, resources: o.Resources, skills: o.Skills, trace: o.Trace, complete: o.Complete, withheld: o.Withheld, prompts: o.Prompts, askWait: o.AskWait, sealKey: sync.OnceValue(newSealKey)}
 	if s.now == nil {
 		s.now = time.Now
+	}
+	if s.prompts == nil {
+		s.prompts = prompts.All()
 	}
 	if s.askWait <= 0 {
 		s.askWait = askPatience
@@ -172,7 +182,7 @@ func (s *Server) amend(ctx context.Context, message json.RawMessage, out *outcom
 	case strings.HasSuffix(request.Method, "/list") && request.Params.Cursor != "" && failure.Error.Code == codeInvalidParams:
 		failure.Error.Message = unknownCursor(request.Params.Cursor)
 	case request.Method == "prompts/get" && failure.Error.Code == codeInvalidParams && missing:
-		failure.Error.Message = unknownPrompt(request.Params.Name)
+		failure.Error.Message = s.unknownPrompt(request.Params.Name)
 	case request.Method == "resources/read" && (failure.Error.Code == codeInvalidParams || failure.Error.Code == codeNotFound) && missing:
 		failure.Error.Message = unknownAddress(request.Params.URI)
 		failure.Error.Data = map[string]any{"uri": request.Params.URI}
@@ -181,11 +191,10 @@ func (s *Server) amend(ctx context.Context, message json.RawMessage, out *outcom
 }
 
 func (s *Server) unknownTool(name string) string {
-	names := make([]string, len(s.tools))
-	for i, t := range s.tools {
-		names[i] = t.Name
+	if why := s.withheld[name]; why != "" {
+		return fmt.Sprintf("tool %q is not served: %s", name, why)
 	}
-	if near := finding.Nearest(name, names); near != "" {
+	if near := finding.Nearest(name, tools.Names(s.tools)); near != "" {
 		return fmt.Sprintf("there is no tool %q; did you mean %q? tools/list has them all", name, near)
 	}
 	return fmt.Sprintf("there is no tool %q; tools/list has them all, a training step starts with %q", name, "trainer")

@@ -69,10 +69,7 @@ func refused(t terminal, err error) error {
 }
 
 func unknownTool(name string, all []tools.Tool) error {
-	names := make([]string, len(all))
-	for i, tool := range all {
-		names[i] = tool.Name
-	}
+	names := tools.Names(all)
 	if near := finding.Nearest(name, names); near != "" {
 		return fmt.Errorf("there is no tool %q; did you mean %q?", name, near)
 	}
