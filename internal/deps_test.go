@@ -24,11 +24,12 @@ const (
 // resources, trainer, engine, the rooms below, and at the bottom contract, finding and redact. Adding a line here is a
 // decision about the design; if it would point back up, the code lives in the wrong room.
 var edges = map[string][]string{
-	"cmd/trainwright":     {"server", "tools", "resources", "skills", "internal/engine", "internal/trainer", "internal/jobs", "internal/jobs/local", "internal/launch", "internal/policy", "internal/rundir", "internal/finding", "internal/contract", "internal/clients", "internal/skill"},
-	"server":              {"tools", "resources", "internal/engine", "internal/finding", "internal/redact", "internal/skill"},
+	"cmd/trainwright":     {"server", "tools", "prompts", "resources", "skills", "internal/engine", "internal/trainer", "internal/jobs", "internal/jobs/local", "internal/launch", "internal/policy", "internal/rundir", "internal/finding", "internal/contract", "internal/clients", "internal/skill"},
+	"server":              {"tools", "resources", "prompts", "internal/engine", "internal/finding", "internal/redact", "internal/skill"},
 	"server/conformance":  {"server", "resources", "internal/rundir", "internal/skill"},
 	"tools":               {"internal/*"},
-	"tools/gen":           {"tools", "resources"},
+	"tools/gen":           {"tools", "prompts", "resources"},
+	"prompts":             {},
 	"resources":           {"skills", "internal/*"},
 	"skills":              {},
 	"examples/demo":       {},

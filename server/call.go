@@ -58,7 +58,7 @@ func (s *Server) callTool(t tools.Tool) mcpserver.ToolHandlerFunc {
 	return func(ctx context.Context, request mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
 		id, began := s.callID(ctx), s.now()
 		log := s.log.With().Str("call", id).Str("tool", t.Name).Logger()
-		caller := newCaller(ctx, s, request.Params.Meta)
+		caller := newCaller(ctx, s, request)
 		defer func() {
 			caller.close()
 			if p := recover(); p != nil {
@@ -71,9 +71,12 @@ func (s *Server) callTool(t tools.Tool) mcpserver.ToolHandlerFunc {
 			log.Info().Dur("took", took).Bool("is_error", result.IsError).Msg("call")
 			s.say(ctx, mcp.LoggingLevelInfo, map[string]any{"call": id, "tool": t.Name, "took_ms": took.Milliseconds(), "is_error": result.IsError})
 		}()
-		answer, err := t.Call(ctx, caller, rawArguments(request))
+		answer, err := s.carryOut(ctx, t, caller, rawArguments(request))
 		var refused *finding.Refused
+		var needed *inputNeeded
 		switch {
+		case errors.As(err, &needed):
+			return s.inputRequired(request, caller, needed), nil
 		case err == nil:
 			return success(answer), nil
 		case errors.As(err, &refused):
@@ -82,6 +85,24 @@ func (s *Server) callTool(t tools.Tool) mcpserver.ToolHandlerFunc {
 		log.Error().Str("incident", id).Str("error", scrub(err.Error())).Msg("call failed")
 		s.say(ctx, mcp.LoggingLevelError, map[string]any{"incident": id, "tool": t.Name})
 		return fault(id, ctx.Err() != nil), nil
+	}
+}
+
+// carryOut calls the tool, and again with the user's answer each time it asks for one. A client of 2026-07-28 asks by
+// itself: there the question is the answer of this call.
+func (s *Server) carryOut(ctx context.Context, t tools.Tool, c *caller, arguments json.RawMessage) (tools.Result, error) {
+	for {
+		result, err := t.Call(ctx, c, arguments)
+		var needed *inputNeeded
+		if !errors.As(err, &needed) || mcpserver.IsModernRequest(ctx) {
+			return result, err
+		}
+		c.Progress(engine.Progress{Message: "waiting for the user's answer", Done: c.at()})
+		answer, err := s.ask(ctx, needed.question)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		c.answered(needed.id, answer)
 	}
 }
 
@@ -146,16 +167,27 @@ type caller struct {
 	closed     bool
 	sent       float64 // the last value on the wire
 	base, done float64 // what earlier units added up to, and the current unit's last value
+	asked      asked
 }
 
 var _ engine.Caller = (*caller)(nil)
 
-func newCaller(ctx context.Context, s *Server, meta *mcp.Meta) *caller {
-	c := &caller{ctx: ctx, server: s}
-	if meta != nil {
+func newCaller(ctx context.Context, s *Server, request mcp.CallToolRequest) *caller {
+	c := &caller{ctx: ctx, server: s, asked: askedOf(ctx)}
+	if meta := request.Params.Meta; meta != nil {
 		c.token = meta.ProgressToken
 	}
+	if mcpserver.IsModernRequest(ctx) {
+		s.returned(request, c)
+	}
 	return c
+}
+
+// at is the progress that was told last.
+func (c *caller) at() float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.done
 }
 
 // Progress queues a notification. It never blocks: what a slow client has no room for is dropped. After the answer it

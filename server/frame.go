@@ -71,6 +71,9 @@ func (e envelope) isRequest() bool {
 	return e.Method != "" && len(e.ID) > 0 && !bytes.Equal(e.ID, []byte("null"))
 }
 
+// isAnswer tells a client's answer to a request of ours.
+func (e envelope) isAnswer() bool { return e.Method == "" && len(e.ID) > 0 }
+
 // peek reads the envelope of a message. The fault is a complete JSON-RPC error for bytes that are no message at all.
 func peek(line []byte) (envelope, *rpcError) {
 	var e envelope

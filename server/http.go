@@ -246,6 +246,10 @@ func (h *HTTP) post(x *exchange, r *http.Request) {
 		x.WriteHeader(http.StatusAccepted)
 		return
 	}
+	if message.isAnswer() && !modern && h.server.outbox.take(r.Header.Get(mcpserver.HeaderKeySessionID), message.ID, body) {
+		x.WriteHeader(http.StatusAccepted)
+		return
+	}
 	x.answers(message, body, modern)
 	h.pass(x, r)
 }

@@ -67,6 +67,11 @@ func (x *exchange) notify(method string, params map[string]any) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", method, err)
 	}
+	return x.queued(method, encoded)
+}
+
+// queued queues a message for this request's stream. It never blocks.
+func (x *exchange) queued(method string, encoded []byte) error {
 	if x.queue == nil || !x.streams {
 		return fmt.Errorf("send %s: the client takes no stream", method)
 	}

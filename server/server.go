@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/skill"
+	"github.com/trainwright/trainwright/prompts"
 	"github.com/trainwright/trainwright/resources"
 	"github.com/trainwright/trainwright/tools"
 )
@@ -47,6 +49,14 @@ type Options struct {
 	Trace *Trace
 	// Poll is the time between two looks at what clients have subscribed to; a second by default.
 	Poll time.Duration
+	// Complete gives what a user may be about to type; nil completes skills and artifacts only.
+	Complete Complete
+	// Withheld are tools that are not served, by name, each with the reason.
+	Withheld map[string]string
+	// Prompts are the prompts to offer; all of them by default.
+	Prompts []prompts.Prompt
+	// AskWait is how long a user may take to answer a question; five minutes by default.
+	AskWait time.Duration
 }
 
 // Server answers MCP messages. It holds no state between calls but what mcp-go keeps of a session.
@@ -60,13 +70,25 @@ type Server struct {
 	skills    func() (*skill.Library, error)
 	watch     *watcher
 	trace     *Trace
+	outbox    outbox
+	complete  Complete
+	withheld  map[string]string
+	prompts   []prompts.Prompt
+	askWait   time.Duration
+	sealKey   func() []byte
 }
 
 // New builds the server. It touches no disk.
 func New(o Options) *Server {
-	s := &Server{log: o.Log, now: o.Now, newID: o.NewID, tools: o.Tools, resources: o.Resources, skills: o.Skills, trace: o.Trace}
+	s := &Server{log: o.Log, now: o.Now, newID: o.NewID, tools: o.Tools, resources: o.Resources, skills: o.Skills, trace: o.Trace, complete: o.Complete, withheld: o.Withheld, prompts: o.Prompts, askWait: o.AskWait, sealKey: sync.OnceValue(newSealKey)}
 	if s.now == nil {
 		s.now = time.Now
+	}
+	if s.prompts == nil {
+		s.prompts = prompts.All()
+	}
+	if s.askWait <= 0 {
+		s.askWait = askPatience
 	}
 	if s.newID == nil {
 		s.newID = randomID
@@ -82,6 +104,11 @@ func New(o Options) *Server {
 		mcpserver.WithLogging(),
 		mcpserver.WithHooks(hooks),
 		mcpserver.WithToolFilter(s.arrange),
+		mcpserver.WithPromptCapabilities(false),
+		mcpserver.WithPromptFilter(arrangePrompts),
+		mcpserver.WithCompletions(),
+		mcpserver.WithPromptCompletionProvider(completer{s}),
+		mcpserver.WithResourceCompletionProvider(completer{s}),
 	}
 	if s.skills != nil {
 		features = append(features, mcpserver.WithExtensions(map[string]any{skillsExtension: map[string]any{"directoryRead": true}}))
@@ -90,6 +117,7 @@ func New(o Options) *Server {
 	for _, t := range o.Tools {
 		s.mcp.AddTool(wireTool(t), s.callTool(t))
 	}
+	s.addPrompts()
 	for _, t := range resources.Templates() {
 		template := mcp.NewResourceTemplate(t.URITemplate, t.Name, mcp.WithTemplateDescription(t.Description))
 		template.MIMEType = t.MIME
@@ -143,8 +171,9 @@ func (s *Server) amend(ctx context.Context, message json.RawMessage, out *outcom
 	var request struct {
 		Method string `json:"method"`
 		Params struct {
-			Name string `json:"name"`
-			URI  string `json:"uri"`
+			Name   string `json:"name"`
+			URI    string `json:"uri"`
+			Cursor string `json:"cursor"`
 		} `json:"params"`
 	}
 	_ = json.Unmarshal(message, &request) // what can't be read has been complained about already
@@ -152,6 +181,10 @@ func (s *Server) amend(ctx context.Context, message json.RawMessage, out *outcom
 	switch {
 	case request.Method == "tools/call" && failure.Error.Code == codeInvalidParams && missing:
 		failure.Error.Message = s.unknownTool(request.Params.Name)
+	case strings.HasSuffix(request.Method, "/list") && request.Params.Cursor != "" && failure.Error.Code == codeInvalidParams:
+		failure.Error.Message = unknownCursor(request.Params.Cursor)
+	case request.Method == "prompts/get" && failure.Error.Code == codeInvalidParams && missing:
+		failure.Error.Message = s.unknownPrompt(request.Params.Name)
 	case request.Method == "resources/read" && (failure.Error.Code == codeInvalidParams || failure.Error.Code == codeNotFound) && missing:
 		failure.Error.Message = unknownAddress(request.Params.URI)
 		failure.Error.Data = map[string]any{"uri": request.Params.URI}
@@ -160,11 +193,10 @@ func (s *Server) amend(ctx context.Context, message json.RawMessage, out *outcom
 }
 
 func (s *Server) unknownTool(name string) string {
-	names := make([]string, len(s.tools))
-	for i, t := range s.tools {
-		names[i] = t.Name
+	if why := s.withheld[name]; why != "" {
+		return fmt.Sprintf("tool %q is not served: %s", name, why)
 	}
-	if near := finding.Nearest(name, names); near != "" {
+	if near := finding.Nearest(name, tools.Names(s.tools)); near != "" {
 		return fmt.Sprintf("there is no tool %q; did you mean %q? tools/list has them all", name, near)
 	}
 	return fmt.Sprintf("there is no tool %q; tools/list has them all, a training step starts with %q", name, "trainer")

@@ -17,6 +17,7 @@ type session struct {
 	id            string
 	notifications chan mcp.JSONRPCNotification
 	ready         atomic.Bool
+	send          func(message []byte) // queues a message of ours for stdout
 
 	mu           sync.Mutex
 	level        mcp.LoggingLevel

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
@@ -259,13 +260,17 @@ func knownSkills(library *skill.Library, name string) string {
 	return "skills/list has them all"
 }
 
+func unknownCursor(cursor string) string {
+	return fmt.Sprintf("the cursor %q is none of ours; leave it out to start from the first page", cursor)
+}
+
 // pageAfter gives the page that follows a cursor. The cursor is the key of the page's last item, so that a list which
 // changed meanwhile has neither gap nor repetition; items are in the order of their keys.
 func pageAfter[T any](all []T, cursor string, key func(T) string) (page []T, next string, err error) {
 	if cursor != "" {
 		last, err := base64.StdEncoding.DecodeString(cursor)
 		if err != nil {
-			return nil, "", fmt.Errorf("the cursor %q is none of ours; leave it out to start from the first page", cursor)
+			return nil, "", errors.New(unknownCursor(cursor))
 		}
 		from := slices.IndexFunc(all, func(item T) bool { return key(item) > string(last) })
 		if from < 0 {

@@ -58,12 +58,14 @@ type call struct {
 
 // NewStdio prepares to serve s over a pair of streams.
 func NewStdio(s *Server) *Stdio {
-	return &Stdio{
+	t := &Stdio{
 		server: s, log: s.log, session: newSession("stdio"),
 		out: make(chan []byte, maxRunning), closing: make(chan struct{}),
 		running: make(chan struct{}, maxRunning), pending: make(chan struct{}, maxPending),
 		inFlight: map[string]*call{},
 	}
+	t.session.send = t.send
+	return t
 }
 
 // Serve reads messages from in and answers on out until in ends, ctx is done, or out can't be written any more. It
@@ -144,6 +146,10 @@ func (t *Stdio) accept(ctx context.Context, line []byte) {
 		return
 	}
 	switch {
+	case message.isAnswer():
+		if !t.server.outbox.take(t.session.id, message.ID, line) {
+			t.log.Debug().Msg("an answer to nothing that was asked")
+		}
 	case message.Method == "notifications/cancelled":
 		t.cancel(message.Params.RequestID)
 	case !message.isRequest():

@@ -26,12 +26,18 @@ func workspaceTools(t *testing.T) (dir string, all []Tool) {
 	if err := os.CopyFS(dir, os.DirFS("../examples/breast-cancer")); err != nil {
 		t.Fatal(err)
 	}
+	return dir, toolsOver(t, dir)
+}
+
+// toolsOver are the tools of one more server over a workspace.
+func toolsOver(t *testing.T, dir string) []Tool {
+	t.Helper()
 	roots, err := rundir.NewRoots(dir, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tr := trainer.New(roots, &skill.Library{}, local.New(local.Options{Workspace: dir}), time.Now)
-	return dir, All(Deps{Trainer: func() (*trainer.Trainer, error) { return tr, nil }})
+	return All(Deps{Trainer: func() (*trainer.Trainer, error) { return tr, nil }})
 }
 
 // handoffWith is a plan_only handoff of the example with some of its inputs replaced.

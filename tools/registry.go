@@ -61,6 +61,15 @@ type Image struct {
 // Link points at a resource.
 type Link struct{ URI, Name, MIME string }
 
+// Names are the names of tools, in their order.
+func Names(all []Tool) []string {
+	names := make([]string, len(all))
+	for i, t := range all {
+		names[i] = t.Name
+	}
+	return names
+}
+
 // Find gives the tool of that name.
 func Find(all []Tool, name string) (Tool, bool) {
 	for _, t := range all {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -41,7 +40,7 @@ func approveCommand(s *settings, t terminal) *cobra.Command {
 			if err != nil {
 				return unusable(err)
 			}
-			a := &approval{t: t, work: work, id: args[0], policyPath: userPolicy(s.policy), now: time.Now()}
+			a := &approval{t: t, work: work, id: args[0], now: time.Now()}
 			return unusable(a.run(ctx))
 		},
 	}
@@ -49,11 +48,10 @@ func approveCommand(s *settings, t terminal) *cobra.Command {
 
 // approval is one conversation with the user.
 type approval struct {
-	t          terminal
-	work       *trainer.Trainer
-	id         string
-	policyPath string
-	now        time.Time
+	t    terminal
+	work *trainer.Trainer
+	id   string
+	now  time.Time
 
 	dir rundir.Dir // of the run or the job: its runtime_request.json and its events
 	ask launch.Ask
@@ -140,7 +138,7 @@ func (a *approval) open() ([]string, error) {
 	}
 	wanted := a.ask.Effects()
 	if len(wanted) == 0 {
-		return nil, a.say("nothing to approve: %s runs on this machine (%s) and has no effect that needs your word\n  %s\n", a.id, a.ask.Channel, visible(a.ask.Command))
+		return nil, a.say("nothing to approve: %s runs on this machine (%s) and has no effect that needs your word\n  %s\n", a.id, a.ask.Channel, launch.Visible(a.ask.Command))
 	}
 	unbudgeted := a.work.Authority.Policy
 	unbudgeted.Budget = policy.Budget{} // hours are not approved here: they are the policy's
@@ -154,7 +152,7 @@ func (a *approval) open() ([]string, error) {
 		case decision == policy.Ask && waits(found, what):
 			effects = append(effects, what)
 		case decision == policy.Ask:
-			if err := a.say("nothing to approve: you approved %s for this command already\n  %s\n", what, visible(a.ask.Command)); err != nil {
+			if err := a.say("nothing to approve: you approved %s for this command already\n  %s\n", what, launch.Visible(a.ask.Command)); err != nil {
 				return nil, err
 			}
 		default:
@@ -182,26 +180,7 @@ func (a *approval) show(effects []string) error {
 		return finding.Refuse(finding.Finding{Code: "approval_needs_terminal", Severity: finding.Error, What: "stdin is no terminal, and only a person can approve",
 			Where: &finding.Where{Field: strings.Join(effects, ", ")}, Expected: "a person at a terminal", Remedy: "have the user run: trainwright approve " + a.id})
 	}
-	hours := "without a time limit: no bound on the hours"
-	if most, bounded := a.ask.Hours(); bounded {
-		hours = "at most " + most.String() + " (" + (time.Duration(a.ask.WallTimeSeconds) * time.Second).String() + ")"
-	}
-	return a.say("%s wants: %s\n  command  %s\n  target   %s\n  hours    %s\n  folder   %s\nAllow it? [y/N] ",
-		a.id, strings.Join(effects, ", "), visible(a.ask.Command), visible(a.ask.Target()), hours, a.dir.Path)
-}
-
-// visible is text as a terminal can show it without being steered by it: a command comes from an agent, and an escape
-// sequence in it could hide the rest.
-func visible(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		if strconv.IsPrint(r) {
-			b.WriteRune(r)
-			continue
-		}
-		b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-	}
-	return b.String()
+	return a.say("%s\nAllow it? [y/N] ", a.ask.Words(effects, a.dir.Path))
 }
 
 // answered reads a line. Anything but y or yes is a no, and so is an interrupt.
@@ -222,21 +201,12 @@ func (a *approval) answered(ctx context.Context) (bool, error) {
 
 // grant keeps the user's word and writes into the events who gave it.
 func (a *approval) grant(ctx context.Context, effects []string) error {
-	if a.policyPath == "" {
+	if a.work.Authority.Save == nil {
 		return errors.New("there is no home folder to keep the approval in: name a policy with --policy")
 	}
-	most, _ := a.ask.Hours()
 	by := userName()
-	for _, what := range effects {
-		grant := policy.Grant{Workspace: a.work.Engine.Roots.Workspace(), RunID: a.id, What: what, Command: a.ask.Command, Target: a.ask.Target(),
-			CoreHours: most.Core, GPUHours: most.GPU, By: by, At: a.now}
-		if err := grant.Save(ctx, policy.GrantsPath(a.policyPath)); err != nil {
-			return err
-		}
-		detail := map[string]any{"what": what, "command": a.ask.Command, "target": a.ask.Target(), "core_hours": most.Core, "gpu_hours": most.GPU}
-		if err := a.dir.AppendEvent(rundir.Event{Time: a.now, Event: "approved", By: by, Detail: detail}); err != nil {
-			return err
-		}
+	if err := a.work.Authority.Allow(ctx, a.dir, a.ask, effects, by, "terminal", a.now); err != nil {
+		return err
 	}
 	return a.say("approved by %s: %s; the agent can make its call again\n", by, strings.Join(effects, ", "))
 }

@@ -47,7 +47,7 @@ func callCommand(s *settings, t terminal) *cobra.Command {
 			}
 			ctx, stop := interruptible(c.Context())
 			defer stop()
-			result, err := tool.Call(ctx, logged{log}, json.RawMessage(arguments))
+			result, err := tool.Call(ctx, logged{log: log}, json.RawMessage(arguments))
 			if err != nil {
 				return refused(t, err)
 			}
@@ -69,10 +69,7 @@ func refused(t terminal, err error) error {
 }
 
 func unknownTool(name string, all []tools.Tool) error {
-	names := make([]string, len(all))
-	for i, tool := range all {
-		names[i] = tool.Name
-	}
+	names := tools.Names(all)
 	if near := finding.Nearest(name, names); near != "" {
 		return fmt.Errorf("there is no tool %q; did you mean %q?", name, near)
 	}
@@ -87,7 +84,10 @@ func printJSON(w io.Writer, v any) error {
 }
 
 // logged is a Caller who writes progress to the log.
-type logged struct{ log zerolog.Logger }
+type logged struct {
+	engine.Unasked
+	log zerolog.Logger
+}
 
 var _ engine.Caller = logged{}
 

@@ -114,7 +114,7 @@ func (s *settings) ask(ctx context.Context, t terminal, name string, arguments m
 	if err != nil {
 		return fmt.Errorf("encode the call: %w", err)
 	}
-	result, err := tool.Call(ctx, logged{log}, raw)
+	result, err := tool.Call(ctx, logged{log: log}, raw)
 	if err != nil {
 		return unusable(err)
 	}

@@ -169,6 +169,8 @@ func callTrainer(ctx context.Context, tool tools.Tool, watch *watcher, arguments
 // watcher shows a person how a step goes: the phase that begins, its progress as it comes, and at the end of a call the
 // phases whose status changed. With a bar the progress is drawn there and leaves no line.
 type watcher struct {
+	engine.Unasked // a person at the terminal has `trainwright approve`
+
 	out io.Writer
 	log zerolog.Logger
 	bar *bar

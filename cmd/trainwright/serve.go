@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/rundir"
 	"github.com/trainwright/trainwright/internal/skill"
+	"github.com/trainwright/trainwright/prompts"
 	"github.com/trainwright/trainwright/server"
 	"github.com/trainwright/trainwright/tools"
 )
@@ -31,6 +33,7 @@ type httpFlags struct {
 func serveCommand(s *settings, t terminal) *cobra.Command {
 	web := &httpFlags{}
 	var traceFile string
+	var selection tools.Selection
 	command := &cobra.Command{
 		Use: "serve", Short: "Serve MCP clients over stdin and stdout, or over HTTP", Args: cobra.NoArgs,
 		Long: "Serves one MCP client over stdin and stdout, until stdin ends or a signal comes. stdout carries the protocol and\n" +
@@ -53,7 +56,15 @@ func serveCommand(s *settings, t terminal) *cobra.Command {
 			}
 			defer end(log)
 			workspace := s.open()
-			srv := server.New(server.Options{Version: version(), Tools: tools.All(workspace.deps()), Resources: workspace, Skills: workspace.skills, Log: log, Trace: trace})
+			served, withheld, err := selection.Of(tools.All(workspace.deps()))
+			if err != nil {
+				return usageError{fmt.Errorf("--toolsets: %w", err)}
+			}
+			if selection.ReadOnly {
+				rundir.Seal()
+			}
+			srv := server.New(server.Options{Version: version(), Tools: served, Withheld: withheld, Prompts: prompts.For(tools.Names(served)), Resources: workspace, Skills: workspace.skills, Log: log, Trace: trace,
+				Complete: workspace.deps().Values})
 			if web.address != "" {
 				return web.serve(ctx, t, srv)
 			}
@@ -64,6 +75,8 @@ func serveCommand(s *settings, t terminal) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&traceFile, "trace", "", "append every message of the protocol to this file, one JSON object on a line, secrets masked")
 	flags.StringArrayVar(&s.skillFolders, "skills", nil, "further folder of skills, or a skill's own; may be given again. The workspace's skills (.agents/skills, .claude/skills) go before these, the same folders of your home and trainwright's own after them")
+	flags.BoolVar(&selection.ReadOnly, "read-only", false, "serve only the tools that change nothing, and write nothing to disk")
+	flags.StringSliceVar(&selection.Toolsets, "toolsets", nil, "serve only the tools of these sets: "+strings.Join(tools.Toolsets, ", "))
 	flags.StringVar(&web.address, "http", "", "serve streamable HTTP on this host:port instead of stdio; port 0 takes a free one and prints it on stderr")
 	flags.StringVar(&web.tokenFile, "token-file", "", "file with the token that HTTP clients must send (or "+tokenVariable+" in the environment)")
 	flags.StringSliceVar(&web.options.Hosts, "allow-host", nil, "further name under which HTTP clients reach this server; may be given again")

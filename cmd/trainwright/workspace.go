@@ -70,6 +70,10 @@ func (s *settings) openTrainer() (*trainer.Trainer, error) {
 		t.Authority.Grants = func() ([]policy.Grant, []finding.Finding, error) {
 			return policy.LoadGrants(policy.GrantsPath(path), roots.Workspace())
 		}
+		t.Authority.Save = func(ctx context.Context, g policy.Grant) error {
+			g.Workspace = roots.Workspace()
+			return g.Save(ctx, policy.GrantsPath(path))
+		}
 	}
 	return t, nil
 }

@@ -72,8 +72,11 @@ func (r *Run) Rel(path string) string {
 func (e *Engine) index() rundir.Index { return rundir.Index{Workspace: e.Roots.Workspace()} }
 
 // Open finds the run that a call speaks of, or creates it. A handoff beside a run_id amends the run: fields that were
-// open are taken, a changed value is refused by name.
+// open are taken, a changed value is refused by name. It is the way to work on a run: a sealed process has none.
 func (e *Engine) Open(ctx context.Context, skill *Skill, call contract.Call) (*Run, []finding.Finding, error) {
+	if err := rundir.MayWrite(); err != nil {
+		return nil, nil, err
+	}
 	if err := refusePlaceholders(call); err != nil {
 		return nil, nil, err
 	}

@@ -36,6 +36,9 @@ func Conclude(folder string, req Request) (*Verdict, *Exit, error) {
 	if state, err := ReadState(folder); err == nil && state != nil {
 		verdict.PID, verdict.StartTicks = state.PID, state.StartTicks
 	}
+	if rundir.MayWrite() != nil {
+		return &verdict, exit, nil // it is derived anew each time
+	}
 	if err := rundir.WriteJSON(filepath.Join(folder, VerdictFile), verdict); err != nil {
 		return &verdict, exit, fmt.Errorf("keep the verdict on job %s: %w", req.JobID, err)
 	}

@@ -148,6 +148,9 @@ type Authority struct {
 	Policy policy.Policy
 	// Grants reads what the user approved, at every launch anew, since that happens in another process; nil for none.
 	Grants func() ([]policy.Grant, []finding.Finding, error)
+	// Save keeps what the user approved, for this workspace, whose name it puts in; nil where there is no place for it: then
+	// nobody is asked.
+	Save func(context.Context, policy.Grant) error
 	// Jobs are the folders that hold the workspace's job folders; the first one takes the lock of the budget.
 	Jobs    func() ([]string, error)
 	Runtime Judge

@@ -77,6 +77,9 @@ type errand struct {
 // Run carries out one call: it finds the job of this very handoff, launch and attempt or starts it, once however often and
 // from how many servers it is called, waits at most call.WaitSeconds, and answers where the job stands.
 func (c *Commands) Run(ctx context.Context, caller engine.Caller, call contract.Call, in Input) (engine.Envelope, error) {
+	if err := rundir.MayWrite(); err != nil {
+		return engine.Envelope{}, err
+	}
 	e := &errand{c: c, caller: caller}
 	if err := e.open(call, in); err != nil {
 		return engine.Envelope{}, err

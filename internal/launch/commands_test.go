@@ -237,6 +237,10 @@ func TestARunningJobIsComeBackTo(t *testing.T) {
 
 type listener func(engine.Progress)
 
+func (listener) Ask(context.Context, engine.Question) (engine.Answer, error) {
+	return engine.Answer{}, nil
+}
+
 func (l listener) Progress(p engine.Progress) { l(p) }
 
 // Each row is a way to look like a success without being one, or to fail; the call tells which.

@@ -182,7 +182,7 @@ func (e *errand) create(ctx context.Context) (bool, error) {
 	if ok, err := e.noneInTheWay(ctx); err != nil || !ok {
 		return false, err
 	}
-	release, found, err := e.c.Authority.Clear(ctx, e.ask())
+	release, found, err := e.c.Authority.Permit(ctx, e.caller, e.dir(), e.ask(), e.c.Now())
 	defer release()
 	if err != nil {
 		return false, err

@@ -36,8 +36,8 @@ func GrantsPath(policyPath string) string {
 // maxGrants bounds the file; the oldest go first.
 const maxGrants = 10_000
 
-// Save adds the grant to the file at path, in place of one for the same effect, run and command. Only the command line
-// calls it, when a person at a terminal has agreed. Refused (*finding.Refused): grant_incomplete, grants_in_workspace,
+// Save adds the grant to the file at path, in place of one for the same effect, run and command. It is for
+// launch.Authority alone: a person has agreed, at a terminal or to a question that their client showed. Refused (*finding.Refused): grant_incomplete, grants_in_workspace,
 // json_unreadable.
 func (g Grant) Save(ctx context.Context, path string) error {
 	if err := g.check(); err != nil {

@@ -17,6 +17,9 @@ import (
 //
 // It is the one way in which trainwright commits a file; a link at path is replaced, not followed.
 func WriteFile(path string, data []byte) error {
+	if err := MayWrite(); err != nil {
+		return err
+	}
 	faults := newFaults(path)
 	dir := filepath.Dir(path)
 	if err := makeDir(dir); err != nil {
@@ -76,6 +79,9 @@ func writeTemp(path string, data []byte) (temp string, err error) {
 func makeDir(dir string) error {
 	if isDir(dir) {
 		return nil
+	}
+	if err := MayWrite(); err != nil {
+		return err
 	}
 	parent := filepath.Dir(dir)
 	if parent != dir {

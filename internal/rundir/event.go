@@ -29,6 +29,9 @@ func (d Dir) eventsPath() string { return filepath.Join(d.Path, "events.jsonl") 
 // AppendEvent adds a line to events.jsonl and syncs it. Strings in Detail are redacted. A last line that a crash cut short
 // is ended first, so that it spoils no other.
 func (d Dir) AppendEvent(e Event) error {
+	if err := MayWrite(); err != nil {
+		return err
+	}
 	e.Time = e.Time.UTC()
 	if e.Detail != nil {
 		e.Detail, _ = redacted("", e.Detail).(map[string]any)

@@ -22,6 +22,9 @@ const lockPoll = 20 * time.Millisecond
 //
 // A lock covers read, check and commit, never a phase's work.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
+	if err := MayWrite(); err != nil {
+		return nil, err
+	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)

@@ -19,6 +19,8 @@ func TestMain(m *testing.M) {
 		exit(countUnderLock(os.Getenv("RUNDIR_TEST_DIR"), 20))
 	case "commit":
 		exit(commitAll(os.Getenv("RUNDIR_TEST_DIR")))
+	case "sealed":
+		exit(writeSealed(os.Getenv("RUNDIR_TEST_DIR")))
 	}
 	os.Exit(m.Run())
 }

@@ -11,6 +11,9 @@ import (
 // Move renames a file or folder, also onto another file system: there it is copied whole, with its times, before the original
 // goes. The folder that it moves into must be there; nothing may be at to yet.
 func Move(from, to string) error {
+	if err := MayWrite(); err != nil {
+		return err
+	}
 	renamed := os.Rename(from, to)
 	if renamed == nil {
 		return nil

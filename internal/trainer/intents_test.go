@@ -101,7 +101,10 @@ func TestWaitIsBounded(t *testing.T) {
 }
 
 // progress collects what a caller is told.
-type progress struct{ said []engine.Progress }
+type progress struct {
+	engine.Unasked
+	said []engine.Progress
+}
 
 func (p *progress) Progress(x engine.Progress) { p.said = append(p.said, x) }
 

@@ -70,7 +70,8 @@ func (w *launchWork) wallBudget() int {
 // authorised says whether the user allows the launch and the budget has room for it. What it holds until release is called
 // keeps another launch from taking the same hours.
 func (w *launchWork) authorised(ctx context.Context) (release func(), ok bool, err error) {
-	release, found, err := w.p.t.Authority.Clear(ctx, w.ask())
+	run := w.step.Run
+	release, found, err := w.p.t.Authority.Permit(ctx, w.step.Caller, run.Dir, w.ask(), w.step.Now())
 	if err != nil {
 		return release, false, err
 	}

@@ -1,4 +1,4 @@
-// Command gen writes the tables of tools and resources into a README: go run ./gen [-check] README.md.
+// Command gen writes the tables of tools, prompts and resources into a README: go run ./gen [-check] README.md.
 package main
 
 import (
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/trainwright/trainwright/prompts"
 	"github.com/trainwright/trainwright/resources"
 	"github.com/trainwright/trainwright/tools"
 )
@@ -33,6 +34,9 @@ func generate(path string, check bool) error {
 		text, err = resources.WithTable(text)
 	}
 	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if text, err = prompts.WithTable(text); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	switch {

@@ -14,6 +14,9 @@ import (
 // state with the note already_finished, one that does not end in time its state with the warning cancel_pending: the
 // request stays on file and is carried out.
 func (r *Runtime) Cancel(ctx context.Context, folder string) (jobs.Status, error) {
+	if err := rundir.MayWrite(); err != nil {
+		return jobs.Status{}, err
+	}
 	folder, request, err := open(folder)
 	if err != nil {
 		return jobs.Status{}, err

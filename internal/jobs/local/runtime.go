@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/trainwright/trainwright/internal/jobs"
+	"github.com/trainwright/trainwright/internal/rundir"
 )
 
 // SuperviseArg is the hidden first argument that makes the binary a supervisor; the job's folder is the second.
@@ -93,6 +94,9 @@ const (
 // Submit starts the job in folder and waits until its command runs or has ended. It may be called again at any time, by any
 // process: a job that a supervisor has taken is never started a second time.
 func (r *Runtime) Submit(ctx context.Context, folder string) (jobs.Status, error) {
+	if err := rundir.MayWrite(); err != nil {
+		return jobs.Status{}, err
+	}
 	folder, request, err := open(folder)
 	if err != nil {
 		return jobs.Status{}, err
