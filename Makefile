@@ -13,8 +13,11 @@ test:
 	.ci/install
 	go test -race -timeout 30m ./...
 
-# Figures beside tail, grep and the limits, measured in one run; takes some minutes and 1 GB of the temporary folder.
+# Figures beside peers and limits, each measured in one run: the server beside the official TypeScript and Go SDKs; logs
+# beside tail and grep. Takes some minutes and 1 GB of the temporary folder.
 bench:
+	.ci/install
+	go run ./server/bench
 	go run ./internal/jobs/bench
 
 generate:

@@ -27,6 +27,8 @@ var edges = map[string][]string{
 	"cmd/trainwright":     {"server", "tools", "prompts", "resources", "skills", "internal/engine", "internal/trainer", "internal/jobs", "internal/jobs/local", "internal/launch", "internal/policy", "internal/rundir", "internal/finding", "internal/contract", "internal/clients", "internal/skill"},
 	"server":              {"tools", "resources", "prompts", "internal/engine", "internal/finding", "internal/redact", "internal/skill"},
 	"server/conformance":  {"server", "resources", "internal/rundir", "internal/skill"},
+	"server/bench":        {},
+	"server/bench/three":  {"server", "tools", "resources", "internal/engine"},
 	"tools":               {"internal/*"},
 	"tools/gen":           {"tools", "prompts", "resources"},
 	"prompts":             {},

@@ -80,7 +80,7 @@ func peek(line []byte) (envelope, *rpcError) {
 	var syntax *json.SyntaxError
 	err := json.Unmarshal(line, &e)
 	switch {
-	case err == nil:
+	case err == nil && line[0] == '{': // null decodes into anything
 		return e, nil
 	case asSyntax(err, &syntax):
 		return e, &rpcError{Code: codeParse, Message: fmt.Sprintf("the message is not JSON: %v at byte %d; send one JSON-RPC object (over stdio: on one line)", err, syntax.Offset)}

@@ -306,6 +306,7 @@ func TestLinesThatAreNoMessage(t *testing.T) {
 		{"cut off", `{"jsonrpc":"2.0","id":1,`, -32700, "null", "not JSON"},
 		{"batch", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, -32600, "null", "batch"},
 		{"number", `17`, -32600, "null", "no object"},
+		{"null", `null`, -32600, "null", "no object"},
 		{"method is a number", `{"jsonrpc":"2.0","id":5,"method":7}`, -32600, "5", "no method"},
 		{"other version", `{"jsonrpc":"1.0","id":6,"method":"ping"}`, -32600, "6", "JSON-RPC version"},
 	} {
