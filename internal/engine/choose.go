@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/finding"
+)
+
+// Choice is something of the handoff that a gate waits for and the user can settle by picking one of a few candidates: the
+// column to predict, the file with the data. Put writes what was picked into a handoff.
+type Choice struct {
+	Field      string // of the need
+	Word       string // names the answer in the form
+	Text       string
+	Candidates []string
+	Put        func(handoff *contract.StepHandoff, picked string)
+}
+
+// A choice that has fewer candidates is none, one that has more is no question for a person.
+const (
+	leastCandidates = 2
+	mostCandidates  = 60
+)
+
+// choose asks the user for what the gate waits for. What is picked becomes a part of the run's handoff, as if it had been
+// there: the phases that rest on it run again. What is not picked is noted, and stays a need. taken says what
+// was picked; nothing means that the outcome stands.
+func (e *Engine) choose(ctx context.Context, run *Run, step *Step, out *Outcome) (taken []finding.Finding, err error) {
+	for _, c := range out.Choices {
+		if len(c.Candidates) < leastCandidates || len(c.Candidates) > mostCandidates {
+			continue
+		}
+		answer, err := Ask(ctx, step.Caller, Question{Field: c.Word, Text: fmt.Sprintf("Run %s (%s) waits for a choice.\n%s", run.ID, short(run.Handoff.StepGoal), c.Text), Choices: c.Candidates})
+		switch {
+		case err != nil:
+			return nil, err
+		case answer.Reply == Accepted:
+			var sent contract.StepHandoff
+			c.Put(&sent, answer.Choice)
+			notes, err := e.amend(ctx, run, sent, answer.By, map[string]any{"how": "elicitation"})
+			var refused *finding.Refused
+			if errors.As(err, &refused) { // the handoff says something else already: it holds
+				out.Findings = append(out.Findings, refused.Findings...)
+				continue
+			}
+			if at := slices.IndexFunc(notes, func(f finding.Finding) bool { return f.Code == "handoff_amended" }); err != nil || at >= 0 {
+				return notes, err
+			}
+			// It was picked before and did not settle the need.
+		case answer.Reply != Unable:
+			out.Findings = append(out.Findings, finding.Finding{Code: "choice_not_made", Severity: finding.Note, What: fmt.Sprintf("the user was asked for %s and %s", c.Field, map[Reply]string{Declined: "declined", Ignored: "did not answer"}[answer.Reply]),
+				Where: &finding.Where{Field: c.Field}, Remedy: "settle it with the user before the next call"})
+		}
+	}
+	return nil, nil
+}
