@@ -30,6 +30,9 @@ const (
 // there: the phases that rest on it run again. What is not picked is noted, and stays a need. taken says what
 // was picked; nothing means that the outcome stands.
 func (e *Engine) choose(ctx context.Context, run *Run, step *Step, out *Outcome) (taken []finding.Finding, err error) {
+	if run.Handoff.Inputs.ExecutionFlags.AutonomousMode { // it goes on without asking, or stops at the need
+		return nil, nil
+	}
 	for _, c := range out.Choices {
 		if len(c.Candidates) < leastCandidates || len(c.Candidates) > mostCandidates {
 			continue

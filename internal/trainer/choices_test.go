@@ -119,6 +119,18 @@ func TestATargetThatIsNotPickedStaysANeed(t *testing.T) {
 	}
 }
 
+// A step that says to go on without asking is not asked about what it trains.
+func TestAnAutonomousStepIsNotAsked(t *testing.T) {
+	f := openTarget(t)
+	f.handoff.Inputs.ExecutionFlags.AutonomousMode = true
+	c := &chooser{answers: map[string]engine.Answer{"target": picked("diagnosis")}}
+	answer, err := f.walkWith(c, contract.Call{Handoff: &f.handoff})
+	if err != nil || len(c.asked) != 0 {
+		t.Fatalf("%v, asked %v", err, c.asked)
+	}
+	wantStatus(t, answer, contract.StatusBlocked)
+}
+
 // Where several files could be the data, the user picks one, and then the column of that very file.
 func TestTheUserPicksTheData(t *testing.T) {
 	for name, arguments := range map[string]string{"the script takes data and target": "p.add_argument('--data', required=True)\np.add_argument('--target', required=True)\n", "the script takes neither": ""} {
