@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/trainwright/trainwright/internal/contract"
 	"github.com/trainwright/trainwright/internal/finding"
@@ -24,7 +26,24 @@ type Choice struct {
 const (
 	leastCandidates = 2
 	mostCandidates  = 60
+	// longestCandidate is how long one may be, in bytes.
+	longestCandidate = 200
 )
+
+// canBeShown says whether candidates make a list that a person can pick from: a few, each of its own and of text that a
+// client shows as it is. They come from files.
+func canBeShown(candidates []string) bool {
+	if len(candidates) < leastCandidates || len(candidates) > mostCandidates {
+		return false
+	}
+	for i, c := range candidates {
+		hidden := strings.ContainsFunc(c, func(r rune) bool { return !strconv.IsPrint(r) })
+		if hidden || strings.TrimSpace(c) == "" || len(c) > longestCandidate || slices.Contains(candidates[:i], c) {
+			return false
+		}
+	}
+	return true
+}
 
 // choose asks the user for what the gate waits for. What is picked becomes a part of the run's handoff, as if it had been
 // there: the phases that rest on it run again. What is not picked is noted, and stays a need. taken says what
@@ -34,7 +53,7 @@ func (e *Engine) choose(ctx context.Context, run *Run, step *Step, out *Outcome)
 		return nil, nil
 	}
 	for _, c := range out.Choices {
-		if len(c.Candidates) < leastCandidates || len(c.Candidates) > mostCandidates {
+		if !canBeShown(c.Candidates) {
 			continue
 		}
 		answer, err := Ask(ctx, step.Caller, Question{Field: c.Word, Text: fmt.Sprintf("Run %s (%s) waits for a choice.\n%s", run.ID, short(run.Handoff.StepGoal), c.Text), Choices: c.Candidates})

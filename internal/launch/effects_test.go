@@ -28,7 +28,7 @@ func TestCommandEffects(t *testing.T) {
 		"sh -c 'if true; then pip install x; fi'": "package_install",
 		"sh -c 'git clone x && git push'":         "git_push network",
 	} {
-		argv := []string{}
+		var argv []string
 		if i := strings.Index(line, "'"); i >= 0 {
 			argv = append(strings.Fields(line[:i]), strings.Trim(line[i:], "'"))
 		} else {

@@ -96,6 +96,9 @@ func TestATargetThatIsNotPickedStaysANeed(t *testing.T) {
 	if _, err := f.walkWith(&chooser{}, contract.Call{Handoff: &f.handoff}); !errors.Is(err, errLater) {
 		t.Fatal(err)
 	}
+	if records, err := filepath.Glob(filepath.Join(f.dir, ".onescience", "trainer", "r-*", "phases", "*.json")); err != nil || len(records) != 1 || filepath.Base(records[0]) != contract.Phases[0]+".json" {
+		t.Errorf("put off, and %v is kept", records)
+	}
 	for name, c := range map[string]struct {
 		caller engine.Caller
 		asked  bool
