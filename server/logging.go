@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -15,6 +17,13 @@ func (s *Server) say(ctx context.Context, level mcp.LoggingLevel, data map[strin
 		return
 	}
 	_ = s.Notify(ctx, "notifications/message", map[string]any{"level": level, "logger": "trainwright", "data": data}) // not owed: a full queue drops it
+}
+
+// levels are those that a client may ask for, the chattiest first.
+var levels = []mcp.LoggingLevel{mcp.LoggingLevelDebug, mcp.LoggingLevelInfo, mcp.LoggingLevelNotice, mcp.LoggingLevelWarning, mcp.LoggingLevelError, mcp.LoggingLevelCritical, mcp.LoggingLevelAlert, mcp.LoggingLevelEmergency}
+
+func unknownLevel(level string) string {
+	return fmt.Sprintf("there is no level %q; the levels are %s", level, strings.Trim(fmt.Sprint(levels), "[]"))
 }
 
 func wants(ctx context.Context, level mcp.LoggingLevel) bool {

@@ -174,6 +174,7 @@ func (s *Server) amend(ctx context.Context, message json.RawMessage, out *outcom
 			Name   string `json:"name"`
 			URI    string `json:"uri"`
 			Cursor string `json:"cursor"`
+			Level  string `json:"level"`
 		} `json:"params"`
 	}
 	_ = json.Unmarshal(message, &request) // what can't be read has been complained about already
@@ -183,6 +184,8 @@ func (s *Server) amend(ctx context.Context, message json.RawMessage, out *outcom
 		failure.Error.Message = s.unknownTool(request.Params.Name)
 	case strings.HasSuffix(request.Method, "/list") && request.Params.Cursor != "" && failure.Error.Code == codeInvalidParams:
 		failure.Error.Message = unknownCursor(request.Params.Cursor)
+	case request.Method == "logging/setLevel" && failure.Error.Code == codeInvalidParams:
+		failure.Error.Message = unknownLevel(request.Params.Level)
 	case request.Method == "prompts/get" && failure.Error.Code == codeInvalidParams && missing:
 		failure.Error.Message = s.unknownPrompt(request.Params.Name)
 	case request.Method == "resources/read" && (failure.Error.Code == codeInvalidParams || failure.Error.Code == codeNotFound) && missing:

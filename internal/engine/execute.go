@@ -70,10 +70,14 @@ func (e *Engine) Walk(ctx context.Context, caller Caller, skill *Skill, call con
 			return e.settled(ctx, run, state.last, state, append(notes, e.checkProjections(run, state)...))
 		}
 		caller.Progress(Progress{Phase: state.phases[at].Phase, Message: "phase " + state.phases[at].Phase, Done: float64(at), Total: float64(state.last + 1)})
-		step := &Step{Run: run, Caller: caller, Wait: max(0, deadline.Sub(e.Now())), Now: e.Now}
+		step := &Step{Run: run, Caller: caller, Wait: max(0, deadline.Sub(e.Now())), Now: e.Now, asks: true}
 		after, found, err := e.execute(ctx, run, at, step)
 		if err != nil {
 			return Envelope{}, err
+		}
+		if after.amended {
+			notes = finding.Merge(notes, found)
+			continue
 		}
 		if !after.passed(at) && !after.judged(at) {
 			return e.settled(ctx, run, at, after, finding.Merge(notes, found))
@@ -123,6 +127,11 @@ func (e *Engine) execute(ctx context.Context, run *Run, at int, step *Step) (sta
 		}
 		if out.Running() {
 			break
+		}
+		if step.asks && !out.Gate.Passed {
+			if taken, err := e.choose(ctx, run, step, &out); err != nil || len(taken) > 0 {
+				return standing{amended: true}, taken, err
+			}
 		}
 		// Another server may have run the phase meanwhile: what it read is looked at anew, for as long as the caller waits.
 		if again, err = e.commit(ctx, run, phase.Name(), step, &out); err != nil {

@@ -61,8 +61,10 @@ type Outcome struct {
 	// Files are artifacts to be committed, by name relative to the run.
 	Files map[string][]byte
 	// Outputs are files that the phase itself wrote already, relative to the run or absolute.
-	Outputs     []string
-	Needs       []Need
+	Outputs []string
+	Needs   []Need
+	// Choices are needs that the user may be asked for, where the caller lets its questions through.
+	Choices     []Choice
 	Findings    []finding.Finding
 	Blockers    []string
 	Assumptions []string
@@ -123,6 +125,7 @@ type Step struct {
 	Wait   time.Duration
 	Now    func() time.Time
 	inputs map[string]string
+	asks   bool // the user may be asked for what the gate waits for
 }
 
 // ReadJSON reads a file of the run and notes it as an input. A missing file is an error that wraps fs.ErrNotExist.

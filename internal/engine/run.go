@@ -97,7 +97,7 @@ func (e *Engine) Open(ctx context.Context, skill *Skill, call contract.Call) (*R
 		if err != nil || len(notes) > 0 || run.stored != nil {
 			return run, notes, err
 		}
-		notes, err = e.amend(ctx, run, *call.Handoff)
+		notes, err = e.amend(ctx, run, *call.Handoff, "agent", nil)
 		return run, notes, err
 	}
 	if call.Handoff == nil {
@@ -214,7 +214,7 @@ func withoutSecrets(handoff contract.StepHandoff) (contract.StepHandoff, []findi
 }
 
 // amend merges a handoff into the stored one.
-func (e *Engine) amend(ctx context.Context, run *Run, sent contract.StepHandoff) ([]finding.Finding, error) {
+func (e *Engine) amend(ctx context.Context, run *Run, sent contract.StepHandoff, by string, how map[string]any) ([]finding.Finding, error) {
 	sent, notes, err := withoutSecrets(sent)
 	if err != nil {
 		return nil, err
@@ -245,7 +245,9 @@ func (e *Engine) amend(ctx context.Context, run *Run, sent contract.StepHandoff)
 	if err := writeHandoff(run.Dir, merged); err != nil {
 		return nil, err
 	}
-	err = run.Dir.AppendEvent(rundir.Event{Time: e.Now(), Event: "handoff_amended", By: "agent", Detail: map[string]any{"added": added}})
+	detail := map[string]any{"added": added}
+	maps.Copy(detail, how)
+	err = run.Dir.AppendEvent(rundir.Event{Time: e.Now(), Event: "handoff_amended", By: by, Detail: detail})
 	return append(notes, finding.Finding{Code: "handoff_amended", Severity: finding.Note,
 		What: "taken into the run: " + strings.Join(added, ", "), Remedy: "phases that used the handoff run again"}), err
 }

@@ -30,6 +30,7 @@ type standing struct {
 	jobPhase string
 	last     int
 	findings []finding.Finding
+	amended  bool // nothing was committed: the handoff says more now
 }
 
 // standing reads where the run is. Nothing is written.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/trainwright/trainwright/internal/contract"
@@ -56,5 +57,15 @@ func TestACommandWaitsForTheUsersAnswer(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(b.dir, "installed")); err != nil || string(text) != "installed\n" {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// A command that installs waits for the user's word; nothing is started.
+func TestAnInstallWaitsForTheUser(t *testing.T) {
+	b := newBench(t)
+	answer := b.call(nil, Order{Command: []string{"/usr/bin/env", "pip", "install", "./x"}}, 0)
+	want(t, answer, contract.StatusBlocked, "authorisation_missing")
+	if remedy := answer.Findings[0].Remedy; !strings.Contains(remedy, "trainwright approve j-") {
+		t.Errorf("remedy %q", remedy)
 	}
 }

@@ -121,6 +121,7 @@ func (p acquisition) gate(out *engine.Outcome, c *capture, candidates []evidence
 	out.Check("minimal_data", data, "a data source is named")
 	if !data {
 		out.Needs = append(out.Needs, c.dataNeed())
+		out.Choices = append(out.Choices, dataChoice(c.dataFiles()))
 	}
 	strategy := has("training.")
 	out.Check("strategy_constraint", strategy, "at least one strategy parameter is known")
@@ -161,11 +162,7 @@ func (c *capture) entryNeed() engine.Need {
 }
 
 func (c *capture) dataNeed() engine.Need {
-	var files []string
-	if tree := c.around(); tree != nil {
-		files = tree.DataFiles
-	}
-	return suggest("data.train_source", "gate of phase 0: minimal data", files, "no data file was found; ask the user")
+	return suggest("data.train_source", "gate of phase 0: minimal data", c.dataFiles(), "no data file was found; ask the user")
 }
 
 // suggest is a need with at most five places to look.

@@ -87,6 +87,7 @@ func (p knowledge) Run(ctx context.Context, step *engine.Step) (engine.Outcome, 
 	ledger.settle()
 	out.Findings = append(out.Findings, ledger.findings...)
 	p.gate(&out, step, ledger, view)
+	out.Choices = ledger.choices(ctx, step.Run, view, out.Needs)
 	recalled, err := p.t.recallFor(ctx, step, p.Name(), "principle and config", ledger.facts, sources)
 	if err != nil {
 		return out, err

@@ -349,6 +349,9 @@ func (p dataAndSplit) gate(w *dataWork) {
 		out.Check("sample_contract", (target || w.ownSplit) && !finding.Has(out.Findings, finding.Error) || !required, "id, features and target are resolved against the file")
 		if !target && !w.ownSplit {
 			out.Needs = append(out.Needs, engine.Need{Field: "data.target", Why: "gate of phase 2: the column to predict", WhereToLook: w.columns(), Candidates: []string{}})
+			if w.profile != nil && w.profile.Format.Header {
+				out.Choices = append(out.Choices, targetChoice(w.step.Run.Roots.Rel(w.first()), w.profile.Order))
+			}
 		}
 		out.Check("split", w.spec != nil || !required, "how the data is split")
 		if w.spec == nil {

@@ -49,7 +49,8 @@ func open(workspace string, log zerolog.Logger) (*server.HTTP, net.Listener, err
 	s := server.New(server.Options{
 		Version: "conformance", Resources: fixtures{source}, Skills: func() (*skill.Library, error) { return library, nil }, Log: log,
 		Features: []mcpserver.ServerOption{
-			mcpserver.WithToolCapabilities(true), mcpserver.WithPromptCapabilities(true), mcpserver.WithCompletions(), mcpserver.WithElicitation(),
+			mcpserver.WithToolCapabilities(true), mcpserver.WithPromptCapabilities(true), mcpserver.WithElicitation(),
+			mcpserver.WithPromptCompletionProvider(&mcpserver.DefaultPromptCompletionProvider{}), // the fixture has prompts of its own
 		},
 		Extend: extend,
 	})
