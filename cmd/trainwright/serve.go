@@ -82,8 +82,8 @@ func (s *settings) checkSkillFolders() error {
 		if err != nil {
 			return usageError{fmt.Errorf("--skills %s: %w", folder, err)}
 		}
-		if info, err := os.Stat(absolute); err != nil || !info.IsDir() {
-			return usageError{fmt.Errorf("--skills %s: there is no such folder; name one that holds skills, or a skill's own with its SKILL.md", folder)}
+		if info, err := os.Stat(absolute); folder == "" || err != nil || !info.IsDir() {
+			return usageError{fmt.Errorf("--skills %q: there is no such folder; name one that holds skills, or a skill's own with its SKILL.md", folder)}
 		}
 		s.skillFolders[i] = absolute
 	}
