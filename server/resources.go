@@ -98,3 +98,24 @@ func notFoundCode(ctx context.Context) int {
 func unknownAddress(uri string) string {
 	return fmt.Sprintf("no resource at %q; addresses are workspace:///<path>, run://<run_id>/<artifact>, job://<job_id> and skill://<name>/SKILL.md, percent-encoded; resources/list has them", uri)
 }
+
+// completion completes the arguments of the templates for mcp-go.
+type completion struct {
+	server *Server
+	Completer
+}
+
+// mostValues is how many values the protocol lets one completion have.
+const mostValues = 100
+
+// CompleteResourceArgument answers completion/complete. A fault of the disk is an incident, as everywhere.
+func (c completion) CompleteResourceArgument(ctx context.Context, uri string, argument mcp.CompleteArgument, known mcp.CompleteContext) (*mcp.Completion, error) {
+	values, err := c.Complete(ctx, uri, argument.Name, argument.Value, known.Arguments)
+	if err != nil {
+		incident := c.server.callID(ctx)
+		c.server.log.Error().Str("incident", incident).Str("template", uri).Str("error", scrub(err.Error())).Msg("complete an argument")
+		return nil, errors.New(incidentText(incident))
+	}
+	shown := values[:min(len(values), mostValues)]
+	return &mcp.Completion{Values: shown, Total: len(values), HasMore: len(shown) < len(values)}, nil
+}

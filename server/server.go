@@ -29,6 +29,11 @@ type Library interface {
 	Read(ctx context.Context, uri string) (resources.Content, error)
 }
 
+// Completer is a Library that also completes the arguments of its templates.
+type Completer interface {
+	Complete(ctx context.Context, template, argument, written string, known map[string]string) ([]string, error)
+}
+
 // Options is what a Server is made of. Now and NewID are the clock and the source of call and incident ids; both have
 // a default. Skills gives the library that the skills extension publishes; without it the extension is not offered.
 // Features and Extend add to what mcp-go is made of: the fixture of the conformance suite needs tools that no client
@@ -85,6 +90,9 @@ func New(o Options) *Server {
 	}
 	if s.skills != nil {
 		features = append(features, mcpserver.WithExtensions(map[string]any{skillsExtension: map[string]any{"directoryRead": true}}))
+	}
+	if c, ok := s.resources.(Completer); ok {
+		features = append(features, mcpserver.WithCompletions(), mcpserver.WithResourceCompletionProvider(completion{s, c}))
 	}
 	s.mcp = mcpserver.NewMCPServer("trainwright", o.Version, append(features, o.Features...)...)
 	for _, t := range o.Tools {

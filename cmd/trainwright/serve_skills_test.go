@@ -72,7 +72,9 @@ func TestServeSkillsAndWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	var listed struct {
-		Skills []struct{ Frontmatter struct{ Name, Description string } }
+		Skills []struct {
+			Frontmatter struct{ Name, Description string }
+		}
 	}
 	if err := json.Unmarshal(encoded, &listed); err != nil {
 		t.Fatal(err)
