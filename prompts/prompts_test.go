@@ -2,7 +2,6 @@ package prompts
 
 import (
 	"encoding/json"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -112,23 +111,6 @@ func TestWhatAPromptRefuses(t *testing.T) {
 				t.Errorf("%q, %v", text, err)
 			}
 		})
-	}
-}
-
-func TestReadmeTableIsCurrent(t *testing.T) {
-	text, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := WithTable(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want != string(text) {
-		t.Error("the README's table of prompts is stale: run make generate")
-	}
-	if _, err := WithTable("# x\n" + TableEnd + TableBegin); err == nil {
-		t.Error("marks in the wrong order are accepted")
 	}
 }
 

@@ -40,18 +40,24 @@ func (s *Source) runItems() ([]Item, error) {
 	}
 	var items []Item
 	for _, entry := range entries[:min(len(entries), newestRuns)] {
-		workdir, err := s.workdir(entry)
-		if err != nil {
-			continue
-		}
-		for _, name := range s.Canonical(entry.Skill) {
-			info, err := os.Lstat(filepath.Join(workdir, filepath.FromSlash(name)))
-			if err != nil || !info.Mode().IsRegular() {
-				continue
-			}
-			items = append(items, Item{URI: "run://" + entry.RunID + "/" + name, Name: entry.RunID + "/" + name,
-				Description: entry.StepGoal, MIME: MIMEType(name, nil), Size: info.Size()})
-		}
+		items = append(items, s.artifactItems(entry)...)
 	}
 	return items, nil
+}
+
+// artifactItems lists the canonical artifacts that exist of a run; none where its folder may not be read.
+func (s *Source) artifactItems(entry rundir.IndexEntry) (items []Item) {
+	workdir, err := s.workdir(entry)
+	if err != nil {
+		return nil
+	}
+	for _, name := range s.Canonical(entry.Skill) {
+		info, err := os.Lstat(filepath.Join(workdir, filepath.FromSlash(name)))
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		items = append(items, Item{URI: "run://" + entry.RunID + "/" + name, Name: entry.RunID + "/" + name,
+			Description: entry.StepGoal, MIME: MIMEType(name, nil), Size: info.Size()})
+	}
+	return items
 }

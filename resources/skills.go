@@ -29,7 +29,9 @@ func Skills(p SkillPlaces) *skill.Library {
 	}
 	if p.Home != "" {
 		for _, folder := range skill.WorkspaceFolders {
-			roots = append(roots, skill.FolderRoot(filepath.Join(p.Home, filepath.FromSlash(folder))))
+			root := skill.FolderRoot(filepath.Join(p.Home, filepath.FromSlash(folder)))
+			root.Foreign = true
+			roots = append(roots, root)
 		}
 	}
 	return skill.Live(p.Now, append(roots, skill.Root{Label: "trainwright", FS: skills.FS, Dir: ".", Fixed: true})...)

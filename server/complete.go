@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,18 +12,11 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/trainwright/trainwright/prompts"
-	"github.com/trainwright/trainwright/tools"
+	"github.com/trainwright/trainwright/resources"
 )
 
-const (
-	// maxValues is how many values one completion may have, by the protocol.
-	maxValues = 100
-	// maxCompletionPages bounds how far the list of resources is read for a completion.
-	maxCompletionPages = 20
-)
-
-// Complete gives the values of a kind (tools.RunIDs, …) that fit what was typed so far, the likeliest first.
-type Complete func(ctx context.Context, kind, typed string) ([]string, error)
+// maxValues is how many values one completion may have, by the protocol.
+const maxValues = 100
 
 // completer answers completion/complete, for the arguments of prompts and the variables of resource templates.
 type completer struct{ s *Server }
@@ -43,80 +37,42 @@ func (c completer) CompletePromptArgument(ctx context.Context, name string, argu
 		SetErrorCode(ctx, codeInvalidParams, nil)
 		return nil, fmt.Errorf("prompt %s has no argument %q; prompts/list has its arguments", name, argument.Name)
 	}
-	kind := map[string]string{"run_id": tools.RunIDs, "data": tools.Paths, "code": tools.Paths}[argument.Name]
-	return c.values(ctx, kind, argument.Value)
+	switch argument.Name {
+	case "run_id":
+		return c.values(ctx, runTemplate, "run_id", argument.Value, nil)
+	case "data", "code":
+		return c.values(ctx, workspaceTemplate, "path", argument.Value, nil)
+	}
+	return cut(nil), nil // plain words
 }
+
+// The templates whose variables some arguments of prompts are.
+const (
+	runTemplate       = "run://{run_id}/{+artifact}"
+	workspaceTemplate = "workspace:///{+path}"
+)
 
 // CompleteResourceArgument completes a variable of a template; what stands for the ones before it is in the context.
 func (c completer) CompleteResourceArgument(ctx context.Context, uri string, argument mcp.CompleteArgument, known mcp.CompleteContext) (*mcp.Completion, error) {
-	scheme, rest, _ := strings.Cut(uri, "://")
-	first := strings.HasPrefix(rest, "{"+argument.Name+"}")
-	switch {
-	case !strings.Contains(rest, argument.Name+"}"):
-	case scheme == "run" && first:
-		return c.values(ctx, tools.RunIDs, argument.Value)
-	case scheme == "job" && first:
-		return c.values(ctx, tools.JobIDs, argument.Value)
-	case scheme == "workspace":
-		return c.values(ctx, tools.Paths, argument.Value)
-	case scheme == "run":
-		return c.below(ctx, "run://"+known.Arguments["run_id"]+"/", argument.Value)
-	case scheme == "skill" && first:
-		return c.skills(ctx, argument.Value)
-	case scheme == "skill":
-		return c.below(ctx, "skill://"+known.Arguments["name"]+"/", argument.Value)
+	plain := func(template string) string { before, _, _ := strings.Cut(template, "{?"); return before }
+	at := slices.IndexFunc(resources.Templates(), func(t resources.Template) bool { return plain(t.URITemplate) == plain(uri) })
+	if at < 0 || !regexp.MustCompile(`[{,+]`+regexp.QuoteMeta(argument.Name)+`[,}]`).MatchString(uri) {
+		SetErrorCode(ctx, codeInvalidParams, nil)
+		return nil, fmt.Errorf("no template %q with a variable %q; resources/templates/list has them all", uri, argument.Name)
 	}
-	SetErrorCode(ctx, codeInvalidParams, nil)
-	return nil, fmt.Errorf("no template %q with a variable %q; resources/templates/list has them all", uri, argument.Name)
+	return c.values(ctx, uri, argument.Name, argument.Value, known.Arguments)
 }
 
-func (c completer) values(ctx context.Context, kind, typed string) (*mcp.Completion, error) {
-	if kind == "" || c.s.complete == nil {
+func (c completer) values(ctx context.Context, template, argument, typed string, known map[string]string) (*mcp.Completion, error) {
+	library, ok := c.s.resources.(Completer)
+	if !ok {
 		return cut(nil), nil
 	}
-	values, err := c.s.complete(ctx, kind, typed)
+	values, err := library.Complete(ctx, template, argument, typed, known)
 	if err != nil {
 		return nil, c.fault(ctx, err)
 	}
 	return cut(values), nil
-}
-
-// below are the resources whose address begins with base and then with what was typed, without base.
-func (c completer) below(ctx context.Context, base, typed string) (*mcp.Completion, error) {
-	var found []string
-	cursor := ""
-	for range maxCompletionPages {
-		items, next, err := c.s.resources.List(ctx, cursor)
-		if err != nil {
-			return nil, c.fault(ctx, err)
-		}
-		for _, item := range items {
-			if rest, ok := strings.CutPrefix(item.URI, base); ok && strings.HasPrefix(rest, typed) {
-				found = append(found, rest)
-			}
-		}
-		if cursor = next; next == "" {
-			break
-		}
-	}
-	return cut(found), nil
-}
-
-func (c completer) skills(ctx context.Context, typed string) (*mcp.Completion, error) {
-	if c.s.skills == nil {
-		return cut(nil), nil
-	}
-	library, err := c.s.skills()
-	if err != nil {
-		return nil, c.fault(ctx, err)
-	}
-	var names []string
-	for _, s := range library.List("") {
-		if strings.HasPrefix(s.Name, typed) {
-			names = append(names, s.Name)
-		}
-	}
-	return cut(names), nil
 }
 
 // fault keeps what went wrong in the log.

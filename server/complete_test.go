@@ -9,51 +9,38 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
-
-	"github.com/trainwright/trainwright/resources"
 )
 
-// crowded has more pages of resources than one.
-type crowded struct{ shelf }
+// knowing is a Library that completes: it repeats what it was asked.
+type knowing struct{ shelf }
 
-func (crowded) List(_ context.Context, cursor string) ([]resources.Item, string, error) {
-	if cursor == "" {
-		return []resources.Item{{URI: "skill://demo/SKILL.md"}, {URI: "run://r-1/training_plan.md"}}, "second", nil
-	}
-	return []resources.Item{{URI: "run://r-1/training_request.json"}, {URI: "run://r-2/training_plan.md"}, {URI: "run://r-1/validation_report.md"}}, "", nil
-}
-
-func known(_ context.Context, kind, typed string) ([]string, error) {
+func (knowing) Complete(_ context.Context, template, argument, typed string, known map[string]string) ([]string, error) {
 	if typed == "fault" {
 		return nil, errors.New("open /very/private: denied")
 	}
 	values := []string{}
-	for i := range 120 {
-		values = append(values, fmt.Sprintf("%s-%s-%d", kind, typed, i))
+	for i := range map[string]int{"path": 120, "run_id": 2, "artifact": 1}[argument] {
+		values = append(values, fmt.Sprintf("%s-%s%s-%d", template[:3], typed, known["run_id"], i))
 	}
-	return values[:map[string]int{"path": 120, "run": 2, "job": 1}[kind]], nil
+	return values, nil
 }
 
 // What a user may be about to type, for the arguments of prompts and the variables of templates.
 func TestCompletion(t *testing.T) {
 	log := &safeBuffer{}
-	s := New(Options{Resources: crowded{}, Skills: demoSkills, Log: zerolog.New(log), Complete: known})
+	s := New(Options{Resources: knowing{}, Skills: demoSkills, Log: zerolog.New(log)})
 	for _, c := range []struct {
 		name, ref, argument, typed, context string
 		want                                string // values, total and whether there are more
 		code                                int
 	}{
 		{"runs", `"ref/prompt","name":"continue_run"`, "run_id", "r-", "", "[run-r--0 run-r--1] 2 false", 0},
-		{"paths, cut", `"ref/prompt","name":"train"`, "data", "d", "", "100 of path-d-0 … 120 true", 0},
+		{"paths, cut", `"ref/prompt","name":"train"`, "data", "d", "", "100 of wor-d-0 … 120 true", 0},
 		{"plain words", `"ref/prompt","name":"train"`, "goal", "classify", "", "[] 0 false", 0},
 		{"an unknown prompt", `"ref/prompt","name":"trains"`, "goal", "", "", `did you mean "train"?`, codeInvalidParams},
 		{"an unknown argument", `"ref/prompt","name":"train"`, "golas", "", "", "prompts/list has its arguments", codeInvalidParams},
-		{"runs of a template", `"ref/resource","uri":"run://{run_id}/{+artifact}"`, "run_id", "x", "", "[run-x-0 run-x-1] 2 false", 0},
-		{"artifacts of that run", `"ref/resource","uri":"run://{run_id}/{+artifact}"`, "artifact", "training_", `"run_id":"r-1"`, "[training_plan.md training_request.json] 2 false", 0},
-		{"artifacts of no run", `"ref/resource","uri":"run://{run_id}/{+artifact}"`, "artifact", "", "", "[] 0 false", 0},
-		{"skills", `"ref/resource","uri":"skill://{name}/{+path}"`, "name", "d", "", "[demo] 1 false", 0},
-		{"files of a skill", `"ref/resource","uri":"skill://{name}/{+path}"`, "path", "S", `"name":"demo"`, "[SKILL.md] 1 false", 0},
-		{"jobs", `"ref/resource","uri":"job://{job_id}"`, "job_id", "j", "", "[job-j-0] 1 false", 0},
+		{"artifacts of a run", `"ref/resource","uri":"run://{run_id}/{+artifact}"`, "artifact", "tr", `"run_id":"r-1"`, "[run-trr-1-0] 1 false", 0},
+		{"an unknown variable", `"ref/resource","uri":"run://{run_id}/{+artifact}"`, "art", "", "", "with a variable", codeInvalidParams},
 		{"an unknown template", `"ref/resource","uri":"file:///{path}"`, "path", "", "", "resources/templates/list", codeInvalidParams},
 		{"a fault", `"ref/prompt","name":"continue_run"`, "run_id", "fault", "", "internal error, incident", codeInternal},
 	} {

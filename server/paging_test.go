@@ -1,12 +1,15 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
+
+	"github.com/trainwright/trainwright/resources"
 )
 
 // A list that has more than a page is read to its end by its cursors, without gap or repetition, in both eras.
@@ -40,4 +43,14 @@ func TestAListIsReadToItsEnd(t *testing.T) {
 			t.Errorf("%s: %d pages: %s", era, pages, got)
 		}
 	}
+}
+
+// crowded has more pages of resources than one.
+type crowded struct{ shelf }
+
+func (crowded) List(_ context.Context, cursor string) ([]resources.Item, string, error) {
+	if cursor == "" {
+		return []resources.Item{{URI: "skill://demo/SKILL.md"}, {URI: "run://r-1/training_plan.md"}}, "second", nil
+	}
+	return []resources.Item{{URI: "run://r-1/training_request.json"}, {URI: "run://r-2/training_plan.md"}, {URI: "run://r-1/validation_report.md"}}, "", nil
 }

@@ -31,6 +31,11 @@ type Library interface {
 	Read(ctx context.Context, uri string) (resources.Content, error)
 }
 
+// Completer is a Library that also completes the arguments of its templates.
+type Completer interface {
+	Complete(ctx context.Context, template, argument, written string, known map[string]string) ([]string, error)
+}
+
 // Options is what a Server is made of. Now and NewID are the clock and the source of call and incident ids; both have
 // a default. Skills gives the library that the skills extension publishes; without it the extension is not offered.
 // Features and Extend add to what mcp-go is made of: the fixture of the conformance suite needs tools that no client
@@ -49,8 +54,6 @@ type Options struct {
 	Trace *Trace
 	// Poll is the time between two looks at what clients have subscribed to; a second by default.
 	Poll time.Duration
-	// Complete gives what a user may be about to type; nil completes skills and artifacts only.
-	Complete Complete
 	// Withheld are tools that are not served, by name, each with the reason.
 	Withheld map[string]string
 	// Prompts are the prompts to offer; all of them by default.
@@ -71,7 +74,6 @@ type Server struct {
 	watch     *watcher
 	trace     *Trace
 	outbox    outbox
-	complete  Complete
 	withheld  map[string]string
 	prompts   []prompts.Prompt
 	askWait   time.Duration
@@ -80,7 +82,7 @@ type Server struct {
 
 // New builds the server. It touches no disk.
 func New(o Options) *Server {
-	s := &Server{log: o.Log, now: o.Now, newID: o.NewID, tools: o.Tools, resources: o.Resources, skills: o.Skills, trace: o.Trace, complete: o.Complete, withheld: o.Withheld, prompts: o.Prompts, askWait: o.AskWait, sealKey: sync.OnceValue(newSealKey)}
+	s := &Server{log: o.Log, now: o.Now, newID: o.NewID, tools: o.Tools, resources: o.Resources, skills: o.Skills, trace: o.Trace, withheld: o.Withheld, prompts: o.Prompts, askWait: o.AskWait, sealKey: sync.OnceValue(newSealKey)}
 	if s.now == nil {
 		s.now = time.Now
 	}

@@ -189,27 +189,9 @@ func TestArgumentsThatAreNoObject(t *testing.T) {
 	}
 }
 
-func TestReadmeTableIsCurrent(t *testing.T) {
-	text, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := WithTable(string(text), offered())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want != string(text) {
-		t.Error("the README's table of tools is stale: run go generate ./tools")
-	}
-}
-
-func TestWithTableNeedsItsMarks(t *testing.T) {
-	if _, err := WithTable("# x\n"+TableEnd+TableBegin, nil); err == nil {
-		t.Error("marks in the wrong order are accepted")
-	}
-	got, err := WithTable("a\n"+TableBegin+"\nold\n"+TableEnd+"\nz\n", []Tool{{Name: "t", Description: "a|b", Annotations: Annotations{ReadOnly: true, Idempotent: true}}})
-	want := "a\n" + TableBegin + "\n| tool | does | effects |\n|---|---|---|\n| `t` | a\\|b | read-only, idempotent |\n" + TableEnd + "\nz\n"
-	if err != nil || got != want {
-		t.Errorf("got %q (%v)", got, err)
+func TestTable(t *testing.T) {
+	got := Table([]Tool{{Name: "t", Description: "a|b", Annotations: Annotations{ReadOnly: true, Idempotent: true}}})
+	if want := "| tool | does | effects |\n|---|---|---|\n| `t` | a\\|b | read-only, idempotent |\n"; got != want {
+		t.Errorf("got %q", got)
 	}
 }

@@ -7,12 +7,6 @@ import (
 
 //go:generate go run ./gen ../README.md
 
-// The marks between which the README's table of tools is generated.
-const (
-	TableBegin = "<!-- tools:begin -->"
-	TableEnd   = "<!-- tools:end -->"
-)
-
 // Table renders tools as a Markdown table: name, what it does, and the promises it makes about its effects.
 func Table(all []Tool) string {
 	var b strings.Builder
@@ -38,14 +32,4 @@ func (a Annotations) String() string {
 		}
 	}
 	return words
-}
-
-// WithTable puts the table of tools between the marks of a Markdown text.
-func WithTable(text string, all []Tool) (string, error) {
-	before, rest, ok := strings.Cut(text, TableBegin)
-	_, after, ends := strings.Cut(rest, TableEnd)
-	if !ok || !ends {
-		return "", fmt.Errorf("the text has no %s followed by %s", TableBegin, TableEnd)
-	}
-	return before + TableBegin + "\n" + Table(all) + TableEnd + after, nil
 }

@@ -63,8 +63,7 @@ func serveCommand(s *settings, t terminal) *cobra.Command {
 			if selection.ReadOnly {
 				rundir.Seal()
 			}
-			srv := server.New(server.Options{Version: version(), Tools: served, Withheld: withheld, Prompts: prompts.For(tools.Names(served)), Resources: workspace, Skills: workspace.skills, Log: log, Trace: trace,
-				Complete: workspace.deps().Values})
+			srv := server.New(server.Options{Version: version(), Tools: served, Withheld: withheld, Prompts: prompts.For(tools.Names(served)), Resources: workspace, Skills: workspace.skills, Log: log, Trace: trace})
 			if web.address != "" {
 				return web.serve(ctx, t, srv)
 			}
@@ -95,8 +94,8 @@ func (s *settings) checkSkillFolders() error {
 		if err != nil {
 			return usageError{fmt.Errorf("--skills %s: %w", folder, err)}
 		}
-		if info, err := os.Stat(absolute); err != nil || !info.IsDir() {
-			return usageError{fmt.Errorf("--skills %s: there is no such folder; name one that holds skills, or a skill's own with its SKILL.md", folder)}
+		if info, err := os.Stat(absolute); folder == "" || err != nil || !info.IsDir() {
+			return usageError{fmt.Errorf("--skills %q: there is no such folder; name one that holds skills, or a skill's own with its SKILL.md", folder)}
 		}
 		s.skillFolders[i] = absolute
 	}

@@ -23,7 +23,10 @@ type workspace struct {
 	source  func() (*resources.Source, error)
 }
 
-var _ server.Library = (*workspace)(nil)
+var (
+	_ server.Library   = (*workspace)(nil)
+	_ server.Completer = (*workspace)(nil)
+)
 
 // open prepares the workspace of the settings without touching it.
 func (s *settings) open() *workspace {
@@ -140,4 +143,13 @@ func (w *workspace) Read(ctx context.Context, uri string) (resources.Content, er
 		return resources.Content{}, err
 	}
 	return source.Read(ctx, uri)
+}
+
+// Complete completes an argument of an address.
+func (w *workspace) Complete(ctx context.Context, template, argument, written string, known map[string]string) ([]string, error) {
+	source, err := w.source()
+	if err != nil {
+		return nil, err
+	}
+	return source.Complete(ctx, template, argument, written, known)
 }

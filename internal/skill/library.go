@@ -17,12 +17,36 @@ import (
 var WorkspaceFolders = []string{".agents/skills", ".claude/skills"}
 
 // Root is one place that holds skills: the folders directly in folder Dir of FS. Label says where that is in words. Fixed is
-// one that can't change, as what the binary carries.
+// one that can't change, as what the binary carries. Foreign is one that is not the workspace's: what is wrong with its
+// skills is no more than a warning there.
 type Root struct {
-	Label string
-	FS    fs.FS
-	Dir   string
-	Fixed bool
+	Label   string
+	FS      fs.FS
+	Dir     string
+	Fixed   bool
+	Foreign bool
+	above   string // the folder on disk that paths in FS begin in, where a finding has to name it
+}
+
+// place is a path of FS as findings name it.
+func (r Root) place(path string) string {
+	if r.above == "" {
+		return path
+	}
+	return filepath.Join(r.above, filepath.FromSlash(path))
+}
+
+// told is a finding about a skill of this root.
+func (r Root) told(f finding.Finding) finding.Finding {
+	if r.Foreign && f.Severity == finding.Error {
+		f.Severity = finding.Warning
+	}
+	if f.Where != nil {
+		where := *f.Where
+		where.Path = r.place(where.Path)
+		f.Where = &where
+	}
+	return f
 }
 
 // WorkspaceRoots names a workspace's own places: folders relative to it, WorkspaceFolders if none are given. Links inside
@@ -45,7 +69,7 @@ func FolderRoot(folder string) Root {
 	if info, err := os.Stat(filepath.Join(folder, manifest)); err == nil && info.Mode().IsRegular() {
 		place = gathered{folder: filepath.Dir(folder), only: filepath.Base(folder)}
 	}
-	return Root{Label: folder, FS: place, Dir: "."}
+	return Root{Label: folder, FS: place, Dir: ".", above: place.folder}
 }
 
 // Library holds the skills of several places. The zero value is empty and usable. One made by Live follows what changes in
@@ -74,6 +98,7 @@ func (l *Library) Findings() []finding.Finding {
 
 func loadRoots(roots []Root) (map[string]*Skill, []finding.Finding) {
 	loaded := map[string]*Skill{}
+	places := map[string]string{} // of the skill of a name
 	var findings []finding.Finding
 	for _, root := range roots {
 		skills, found, err := LoadAll(root.FS, root.Dir)
@@ -86,19 +111,19 @@ func loadRoots(roots []Root) (map[string]*Skill, []finding.Finding) {
 		for _, s := range skills {
 			first, known := loaded[s.Name]
 			if !known {
-				loaded[s.Name] = s
+				loaded[s.Name], places[s.Name] = s, root.place(s.Dir)
 				continue
 			}
 			if slices.Equal(first.Files, s.Files) {
 				dropped = append(dropped, s.Dir+"/")
 				continue
 			}
-			findings = append(findings, finding.Finding{Code: "skill_shadowed", Severity: finding.Note, What: fmt.Sprintf("the skill %s in %s is hidden by another one of that name in %s", s.Name, root.Label, first.Dir),
-				Where: &finding.Where{Path: s.Dir}, Expected: "each name once", Remedy: "rename one of them if both are meant"})
+			findings = append(findings, finding.Finding{Code: "skill_shadowed", Severity: finding.Note, What: fmt.Sprintf("the skill %s in %s is hidden by another one of that name in %s", s.Name, root.Label, places[s.Name]),
+				Where: &finding.Where{Path: root.place(s.Dir)}, Expected: "each name once", Remedy: "rename one of them if both are meant"})
 		}
 		for _, f := range found {
 			if !slices.ContainsFunc(dropped, func(dir string) bool { return strings.HasPrefix(f.Where.Path, dir) }) {
-				findings = append(findings, f)
+				findings = append(findings, root.told(f))
 			}
 		}
 	}

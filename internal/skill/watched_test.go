@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/trainwright/trainwright/internal/finding"
 )
 
 // write puts a file there, and its folders.
@@ -152,10 +154,19 @@ func TestFolderRoots(t *testing.T) {
 	if got := names(library); got != "a=d b=linked one=alone" {
 		t.Errorf("%s, %v", got, findings)
 	}
+	if len(findings) == 0 {
+		t.Error("a link out of a skill is not told")
+	}
 	for _, f := range findings {
-		if f.Code != "skill_file_unreadable" {
+		if f.Code != "skill_file_unreadable" || f.Where.Path != filepath.Join(home, ".agents/skills/a/leak.txt") {
 			t.Errorf("%v", f)
 		}
+	}
+	foreign := FolderRoot(t.TempDir())
+	foreign.Foreign = true
+	write(t, filepath.Join(foreign.Label, "bad/SKILL.md"), "no frontmatter")
+	if _, findings := NewLibrary(foreign); codes(findings) != "skill_frontmatter_malformed" || findings[0].Severity != finding.Warning {
+		t.Errorf("%v", findings)
 	}
 	if _, err := library.Read("a", "leak.txt"); err == nil {
 		t.Error("a link out of a skill was read")

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/trainwright/trainwright/prompts"
 	"github.com/trainwright/trainwright/resources"
@@ -29,21 +30,28 @@ func generate(path string, check bool) error {
 	if err != nil {
 		return err
 	}
-	text, err := tools.WithTable(string(old), tools.All(tools.Deps{}))
-	if err == nil {
-		text, err = resources.WithTable(text)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if text, err = prompts.WithTable(text); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
+	text, err := withTables(string(old))
 	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", path, err)
 	case text == string(old):
 		return nil
 	case check:
 		return fmt.Errorf("%s is stale: run make generate", path)
 	}
 	return os.WriteFile(path, []byte(text), 0o644)
+}
+
+// withTables puts each table between its marks: <!-- tools:begin --> and <!-- tools:end -->.
+func withTables(text string) (string, error) {
+	for _, t := range []struct{ name, table string }{{"tools", tools.Table(tools.All(tools.Deps{}))}, {"prompts", prompts.Table()}, {"resources", resources.Table()}} {
+		begin, end := "<!-- "+t.name+":begin -->", "<!-- "+t.name+":end -->"
+		before, rest, ok := strings.Cut(text, begin)
+		_, after, ends := strings.Cut(rest, end)
+		if !ok || !ends {
+			return "", fmt.Errorf("the text has no %s followed by %s", begin, end)
+		}
+		text = before + begin + "\n" + t.table + end + after
+	}
+	return text, nil
 }
