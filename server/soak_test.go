@@ -127,7 +127,7 @@ func (k *soak) open() {
 		return tools.Result{}, ctx.Err()
 	})
 	s := New(Options{Version: "test", Tools: []tools.Tool{echo, counts, waits}, Resources: shelf{}, Skills: demoSkills, Log: zerolog.Nop()})
-	k.server, k.site = s, openOn(k.t, HTTPOptions{Rate: 1e6, Concurrent: 1000, MaxSessions: 1 << 20, SessionIdle: time.Second}, s, &safeBuffer{})
+	k.server, k.site = s, openOn(k.t, HTTPOptions{Rate: 1e6, Concurrent: 1000, MaxSessions: 1 << 20, SessionIdle: 30 * time.Second}, s, &safeBuffer{})
 }
 
 func (k *soak) close() {
