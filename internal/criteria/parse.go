@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/trainwright/trainwright/internal/finding"
@@ -43,11 +44,20 @@ var longNames = map[string]bool{
 	"balanced accuracy": true, "macro precision": true, "macro recall": true,
 }
 
+// The patterns with classes of letters take longest to compile; they wait until they are asked for, since every start of
+// the program would pay for them.
 var (
-	nameWord    = regexp.MustCompile(`^\p{L}(?:[\p{L}\p{N}_@./^:-]*[\p{L}\p{N}])?$`) // \p{N} has the ² of R²
+	nameWord = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\p{L}(?:[\p{L}\p{N}_@./^:-]*[\p{L}\p{N}])?$`) // \p{N} has the ² of R²
+	})
+	onSplit = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^(.+?)\s+on\s+(?:the\s+)?(\p{L}+)(?:\s+(?:set|split|data))?$`)
+	})
+)
+
+var (
 	fillers     = regexp.MustCompile(`(?i)\s+(?:(?:is|are|of|must|should|has|to|be|stay|stays|remain|remains|reach|reaches)\s+)+$`)
 	leaders     = regexp.MustCompile(`(?i)^(?:(?:achieve|achieves|reach)\s+)?(?:an?\s+|the\s+)?`)
-	onSplit     = regexp.MustCompile(`(?i)^(.+?)\s+on\s+(?:the\s+)?(\p{L}+)(?:\s+(?:set|split|data))?$`)
 	numberStart = regexp.MustCompile(`^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?`)
 	brokenTail  = regexp.MustCompile(`^(?:[eE][+-]?$|[xX_])`) // 5e, 0x1f, 1_000
 	percentSign = regexp.MustCompile(`(?i)^(?:%|percent|per cent)$`)
@@ -116,7 +126,7 @@ func (c *Criterion) cutOperator(plain string) (left, right string, ok bool) {
 func (c *Criterion) metric(left string) bool {
 	left = leaders.ReplaceAllString(strings.TrimSpace(left), "")
 	left = strings.TrimSpace(fillers.ReplaceAllString(" "+left+" ", " "))
-	if m := onSplit.FindStringSubmatch(left); m != nil && splitWords[strings.ToLower(m[2])] {
+	if m := onSplit().FindStringSubmatch(left); m != nil && splitWords[strings.ToLower(m[2])] {
 		left, c.Split = m[1], strings.ToLower(m[2])
 	} else if split, rest, ok := cutSplit(left); ok {
 		left, c.Split = rest, split
@@ -127,7 +137,7 @@ func (c *Criterion) metric(left string) bool {
 		}
 		left = strings.ReplaceAll(strings.ToLower(left), " ", "_")
 	}
-	if !nameWord.MatchString(left) || notMetrics[strings.ToLower(left)] || splitWords[strings.ToLower(left)] {
+	if !nameWord().MatchString(left) || notMetrics[strings.ToLower(left)] || splitWords[strings.ToLower(left)] {
 		return false
 	}
 	c.Name, c.Key = left, left

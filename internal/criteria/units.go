@@ -3,6 +3,7 @@ package criteria
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // plainUnits are units written in letters only that are longer than what passes by its shortness (isUnit).
@@ -19,12 +20,14 @@ var smallWords = map[string]bool{
 	"once": true, "best": true, "last": true, "mean": true, "avg": true, "top": true, "now": true, "here": true, "too": true, "well": true, "good": true,
 }
 
-var unitWord = regexp.MustCompile(`^[\p{L}°µΩÅ%][\p{L}\p{N}°µΩÅ%²³·*/^.-]*$`)
+var unitWord = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[\p{L}°µΩÅ%][\p{L}\p{N}°µΩÅ%²³·*/^.-]*$`)
+})
 
 // isUnit says whether a word after a number is a unit: one word, with a sign that only units have (m/s, °C, W/m^2), or
 // as short as symbols are (K, hPa, degC), or a unit's full name.
 func isUnit(word string) bool {
-	if !unitWord.MatchString(word) || len(word) > 24 {
+	if !unitWord().MatchString(word) || len(word) > 24 {
 		return false
 	}
 	lower := strings.ToLower(word)

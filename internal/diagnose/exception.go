@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // The classes. Codes are stable.
@@ -33,11 +34,15 @@ var (
 // rule gives an exception's class by its name or its message; an empty part matches everything.
 type rule struct {
 	names   []string
-	message *regexp.Regexp
+	message func() *regexp.Regexp
 	class   class
 }
 
-func says(pattern string) *regexp.Regexp { return regexp.MustCompile(pattern) }
+// says gives a pattern that is compiled when it is first asked for: every start of the program would pay for all of them,
+// and few of its processes diagnose anything.
+func says(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // rules are tried in order. The sentences are those of CPython, NumPy, PyTorch, TensorFlow and JAX.
 var rules = []rule{
@@ -83,7 +88,7 @@ var (
 func (e exception) classify() class {
 	text := e.text()
 	for _, r := range rules {
-		if r.names != nil && !slices.Contains(r.names, e.name()) || r.message != nil && !r.message.MatchString(text) {
+		if r.names != nil && !slices.Contains(r.names, e.name()) || r.message != nil && !r.message().MatchString(text) {
 			continue
 		}
 		out := r.class

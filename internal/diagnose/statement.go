@@ -8,7 +8,7 @@ import (
 // statement is a line that speaks for itself.
 type statement struct {
 	// says matches the line; a first group is what it is about.
-	says  *regexp.Regexp
+	says  func() *regexp.Regexp
 	what  string
 	class class
 }
@@ -83,7 +83,7 @@ func (s *scanned) statementAt(offset int64) *claim {
 		return out(signalClass(signal).weighing(weightLine-1), "a process was ended by "+signal+": "+text)
 	}
 	for _, st := range statements {
-		if match := st.says.FindStringSubmatch(text); match != nil {
+		if match := st.says().FindStringSubmatch(text); match != nil {
 			class := st.class
 			if class.code == importMissing.code {
 				class.remedy = "install " + strings.Join(match[1:], "") + " for the interpreter that runs, or run with the one that has it"
