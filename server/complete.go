@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -51,14 +52,19 @@ func (c completer) CompletePromptArgument(ctx context.Context, name string, argu
 func (c completer) CompleteResourceArgument(ctx context.Context, uri string, argument mcp.CompleteArgument, known mcp.CompleteContext) (*mcp.Completion, error) {
 	scheme, rest, _ := strings.Cut(uri, "://")
 	first := strings.HasPrefix(rest, "{"+argument.Name+"}")
+	part, query := variable(rest, argument.Name)
 	switch {
-	case !strings.Contains(rest, argument.Name+"}"):
+	case !part && !query:
+	case query: // a number of bytes, which nobody can guess
+		return cut(nil), nil
 	case scheme == "run" && first:
 		return c.values(ctx, tools.RunIDs, argument.Value)
 	case scheme == "job" && first:
 		return c.values(ctx, tools.JobIDs, argument.Value)
 	case scheme == "workspace":
 		return c.values(ctx, tools.Paths, argument.Value)
+	case scheme == "job":
+		return c.below(ctx, "job://"+known.Arguments["job_id"]+"/", argument.Value)
 	case scheme == "run":
 		return c.below(ctx, "run://"+known.Arguments["run_id"]+"/", argument.Value)
 	case scheme == "skill" && first:
@@ -68,6 +74,19 @@ func (c completer) CompleteResourceArgument(ctx context.Context, uri string, arg
 	}
 	SetErrorCode(ctx, codeInvalidParams, nil)
 	return nil, fmt.Errorf("no template %q with a variable %q; resources/templates/list has them all", uri, argument.Name)
+}
+
+// variables are the expressions of a template: {name}, {+name}, {?name,name}.
+var variables = regexp.MustCompile(`\{([+?]?)([\w,]+)\}`)
+
+// variable says whether a template has a variable of that name, as a part of the path or behind it.
+func variable(template, name string) (part, query bool) {
+	for _, m := range variables.FindAllStringSubmatch(template, -1) {
+		if slices.Contains(strings.Split(m[2], ","), name) {
+			return m[1] != "?", m[1] == "?"
+		}
+	}
+	return false, false
 }
 
 func (c completer) values(ctx context.Context, kind, typed string) (*mcp.Completion, error) {

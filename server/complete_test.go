@@ -18,7 +18,7 @@ type crowded struct{ shelf }
 
 func (crowded) List(_ context.Context, cursor string) ([]resources.Item, string, error) {
 	if cursor == "" {
-		return []resources.Item{{URI: "skill://demo/SKILL.md"}, {URI: "run://r-1/training_plan.md"}}, "second", nil
+		return []resources.Item{{URI: "skill://demo/SKILL.md"}, {URI: "run://r-1/training_plan.md"}, {URI: "job://j-1/stdout.log"}}, "second", nil
 	}
 	return []resources.Item{{URI: "run://r-1/training_request.json"}, {URI: "run://r-2/training_plan.md"}, {URI: "run://r-1/validation_report.md"}}, "", nil
 }
@@ -54,6 +54,11 @@ func TestCompletion(t *testing.T) {
 		{"skills", `"ref/resource","uri":"skill://{name}/{+path}"`, "name", "d", "", "[demo] 1 false", 0},
 		{"files of a skill", `"ref/resource","uri":"skill://{name}/{+path}"`, "path", "S", `"name":"demo"`, "[SKILL.md] 1 false", 0},
 		{"jobs", `"ref/resource","uri":"job://{job_id}"`, "job_id", "j", "", "[job-j-0] 1 false", 0},
+		{"artifacts where a range may follow", `"ref/resource","uri":"run://{run_id}/{+artifact}{?offset,limit}"`, "artifact", "val", `"run_id":"r-1"`, "[validation_report.md] 1 false", 0},
+		{"a range", `"ref/resource","uri":"run://{run_id}/{+artifact}{?offset,limit}"`, "limit", "1", `"run_id":"r-1"`, "[] 0 false", 0},
+		{"files of a job", `"ref/resource","uri":"job://{job_id}/{+file}{?offset,limit}"`, "file", "", `"job_id":"j-1"`, "[stdout.log] 1 false", 0},
+		{"paths of the workspace", `"ref/resource","uri":"workspace:///{+path}{?offset,limit}"`, "path", "d", "", "100 of path-d-0 … 120 true", 0},
+		{"a variable that the template lacks", `"ref/resource","uri":"run://{run_id}/{+artifact}"`, "art", "", "", "resources/templates/list", codeInvalidParams},
 		{"an unknown template", `"ref/resource","uri":"file:///{path}"`, "path", "", "", "resources/templates/list", codeInvalidParams},
 		{"a fault", `"ref/prompt","name":"continue_run"`, "run_id", "fault", "", "internal error, incident", codeInternal},
 	} {

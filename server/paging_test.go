@@ -35,7 +35,7 @@ func TestAListIsReadToItsEnd(t *testing.T) {
 			}
 			cursor = page.Result.NextCursor
 		}
-		const want = "skill://demo/SKILL.md run://r-1/training_plan.md run://r-1/training_request.json run://r-2/training_plan.md run://r-1/validation_report.md"
+		const want = "skill://demo/SKILL.md run://r-1/training_plan.md job://j-1/stdout.log run://r-1/training_request.json run://r-2/training_plan.md run://r-1/validation_report.md"
 		if got := strings.Join(uris, " "); got != want || pages != 2 {
 			t.Errorf("%s: %d pages: %s", era, pages, got)
 		}
