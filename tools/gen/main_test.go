@@ -17,7 +17,7 @@ func TestTablesNeedTheirMarks(t *testing.T) {
 		text += "before\n<!-- " + name + ":begin -->\nold\n<!-- " + name + ":end -->\nafter\n"
 	}
 	got, err := withTables(text)
-	if err != nil || strings.Contains(got, "old") || strings.Count(got, "before\n<!--") != 3 || !strings.Contains(got, "| `trainer` |") || !strings.Contains(got, "| `train` |") || !strings.Contains(got, "workspace:///") {
+	if err != nil || strings.Contains(got, "\nold\n") || strings.Count(got, "before\n<!--") != 3 || !strings.Contains(got, "| `trainer` |") || !strings.Contains(got, "| `train` |") || !strings.Contains(got, "workspace:///") {
 		t.Errorf("%v\n%s", err, got)
 	}
 	if _, err := withTables("<!-- tools:end --><!-- tools:begin -->"); err == nil {
