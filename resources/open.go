@@ -88,7 +88,7 @@ func follow(dir, name string, ignore *ignoring) (o opened, target string, err er
 			if err != nil {
 				return opened{}, "", orMoved(at, part, info, err)
 			}
-			return opened{}, path.Join(path.Join(parts[:i]...), leadsTo(link), path.Join(parts[i+1:]...)), nil
+			return opened{}, path.Join(leadsTo(dir, path.Join(parts[:i]...), link), path.Join(parts[i+1:]...)), nil
 		}
 		if ignore != nil && ignore.match(here, info.IsDir()) {
 			return opened{}, "", errHidden("git ignores it")
@@ -116,13 +116,20 @@ func follow(dir, name string, ignore *ignoring) (o opened, target string, err er
 	return opened{}, "", fs.ErrNotExist // not reached: a path has a last part
 }
 
-// leadsTo is the target of a link as a part of a path; an absolute one, which leads out, becomes one that is not valid.
-func leadsTo(link string) string {
-	if filepath.IsAbs(link) || strings.HasPrefix(link, "/") {
-		return strings.Repeat("../", 1<<8)
+// leadsTo is the target of a link in a folder below dir, as a path in dir; of one that leads out it is no valid path.
+func leadsTo(dir, folder, link string) string {
+	if !filepath.IsAbs(link) && !strings.HasPrefix(link, "/") {
+		return path.Join(folder, filepath.ToSlash(link))
 	}
-	return filepath.ToSlash(link)
+	below, err := filepath.Rel(dir, link)
+	if err != nil || !filepath.IsLocal(below) {
+		return outside
+	}
+	return filepath.ToSlash(below)
 }
+
+// outside is a path that is valid in no folder.
+const outside = ".."
 
 // look tells what a name in a folder is, without following a link. Names that may hold secrets are not even looked for.
 func look(at *os.Root, name string) (fs.FileInfo, error) {

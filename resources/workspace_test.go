@@ -126,13 +126,13 @@ func TestTheWorkspaceKeepsItsSecrets(t *testing.T) {
 	outside := t.TempDir()
 	write(t, filepath.Join(outside, "x.md"), []byte("elsewhere"))
 	for name, target := range map[string]string{"notes.txt": ".env", "key.txt": "deploy/server.pem", "repo": ".git", "bin.txt": "data/raw/big.bin", "raw2": "data/raw", "out": outside, "out.md": "../" + filepath.Base(outside) + "/x.md",
-		"abs.yaml": filepath.Join(dir, "config.yaml"), "loop": "loop", "loop1": "loop2", "loop2": "loop1", "gone": "nowhere", "up": "..", "good.yaml": "config.yaml", "m": "model", "chain": "m/../good.yaml"} {
+		"abs.yaml": filepath.Join(dir, "config.yaml"), "abs.env": filepath.Join(dir, ".env"), "out.abs": filepath.Join(outside, "x.md"), "root": "/", "loop": "loop", "loop1": "loop2", "loop2": "loop1", "gone": "nowhere", "up": "..", "good.yaml": "config.yaml", "m": "model", "chain": "m/../good.yaml"} {
 		symlink(t, target, filepath.Join(dir, name))
 	}
 	for _, path := range []string{
 		".env", "%2eenv", ".env.local", ".ENV", ".env.", ".env~", "deploy/server.pem", "deploy/id_rsa", "deploy/credentials", "deploy/tokens.json", ".netrc", ".git", ".git/config", ".git/", ".GIT/config", ".ssh/config",
 		"data/raw", "data/raw/big.bin", "data%2fraw%2fbig.bin", "model/last.ckpt", "model/own.txt",
-		"notes.txt", "key.txt", "repo", "repo/config", "bin.txt", "raw2", "raw2/big.bin", "m/last.ckpt", "m/own.txt", "out", "out/x.md", "out.md", "abs.yaml", "loop", "loop1", "gone", "up", "up/x",
+		"notes.txt", "abs.env", "root", "root/etc/passwd", "key.txt", "repo", "repo/config", "bin.txt", "raw2", "raw2/big.bin", "m/last.ckpt", "m/own.txt", "out", "out/x.md", "out.md", "out.abs", "loop", "loop1", "gone", "up", "up/x",
 		"../x.md", "..%2f" + filepath.Base(outside) + "%2fx.md", "%2e%2e/x", "data/../.env", "data/..", "./config.yaml", "/config.yaml", "//config.yaml", "/etc/passwd", "%2fetc%2fpasswd", filepath.ToSlash(dir) + "/config.yaml",
 		`..\x`, "data\\train.csv", "%5c..", "config.yaml%00", "config.yaml/x", "none", "data/none", "%zz", "..%252fx",
 	} {
@@ -143,15 +143,15 @@ func TestTheWorkspaceKeepsItsSecrets(t *testing.T) {
 	}
 	l, _ := folder(t, s, "workspace:///")
 	for _, e := range l.Entries {
-		hidden := []string{"notes.txt", "key.txt", "repo", "bin.txt", "raw2"}
+		hidden := []string{"notes.txt", "abs.env", "key.txt", "repo", "bin.txt", "raw2"}
 		if slices.Contains(hidden, e.Name) {
 			t.Errorf("%s is listed", e.Name)
 		}
-		if links := []string{"out", "out.md", "abs.yaml", "loop", "gone", "up"}; slices.Contains(links, e.Name) && (e.Kind != kindLink || e.Bytes != nil) {
+		if links := []string{"out", "out.md", "out.abs", "root", "loop", "gone", "up"}; slices.Contains(links, e.Name) && (e.Kind != kindLink || e.Bytes != nil) {
 			t.Errorf("%+v", e)
 		}
 	}
-	for _, path := range []string{"good.yaml", "chain"} {
+	for _, path := range []string{"good.yaml", "abs.yaml", "chain"} {
 		if c, err := s.Read(t.Context(), "workspace:///"+path); err != nil || c.Text != "lr: 0.1\n" {
 			t.Errorf("%s: %+v, %v", path, c, err)
 		}
