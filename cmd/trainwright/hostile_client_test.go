@@ -253,7 +253,11 @@ sys.stdin.read()`
 		t.Fatal(err)
 	}
 	folder, state := waitForJob(t, workspace)
-	defer callTool(t, binary, workspace, "job_cancel", map[string]any{"job_id": filepath.Base(folder)})
+	defer func() { // its folder is removed after the test, and it must not write there any more
+		callTool(t, binary, workspace, "job_cancel", map[string]any{"job_id": filepath.Base(folder)})
+		for limit := time.Now().Add(20 * time.Second); alive(t, int32(state.PID)) && time.Now().Before(limit); time.Sleep(5 * time.Millisecond) {
+		}
+	}()
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
