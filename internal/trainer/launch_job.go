@@ -56,7 +56,7 @@ func (w *launchWork) launch(ctx context.Context) (*jobs.Entry, error) {
 	defer unlock()
 	job := newestJob(w.step.Run, w.marker)
 	if job == nil {
-		if job, err = w.unjudged(); err != nil {
+		if job, err = w.ofOtherCode(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -87,9 +87,10 @@ func (w *launchWork) launch(ctx context.Context) (*jobs.Entry, error) {
 	return w.create(ctx)
 }
 
-// unjudged is the run's newest job where it was asked for the same with other code and has not been judged yet, or nil: it is
-// not to be lost because somebody went on editing. It runs on its own snapshot.
-func (w *launchWork) unjudged() (*jobs.Entry, error) {
+// ofOtherCode is the run's newest job where it was asked for the same with other code, or nil. A job that runs, that nobody
+// has judged yet, or that succeeded is not to be lost because somebody went on editing: it ran on its own snapshot. One that
+// failed, or whose evidence did not hold, is done again with the code that was repaired.
+func (w *launchWork) ofOtherCode(ctx context.Context) (*jobs.Entry, error) {
 	run := w.step.Run
 	job := newestJob(run, "")
 	if _, asked := w.step.Section["launch"]; asked || job == nil || job.Request.Attempt != run.Attempt || job.Request.Basis != w.basis {
@@ -99,13 +100,20 @@ func (w *launchWork) unjudged() (*jobs.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if record != nil && record.Outputs[run.Rel(filepath.Join(job.Folder, jobs.ExitFile))] != "" {
-		return nil, nil
+	if judged := record != nil && record.Outputs[run.Rel(filepath.Join(job.Folder, jobs.ExitFile))] != ""; judged {
+		status, err := w.p.t.Runtime.Status(ctx, []string{job.Folder})
+		if err != nil || status[0].State != jobs.StateSucceeded {
+			return nil, err
+		}
+		verdict, err := run.Dir.Record(contract.PhaseValidation)
+		if err != nil || verdict != nil && verdict.Status == contract.StateFailed {
+			return nil, err
+		}
 	}
 	w.marker = job.Request.Marker
 	w.out.Findings = append(w.out.Findings, finding.Finding{Code: "code_changed_since_start", Severity: finding.Warning,
 		What:  fmt.Sprintf("the code changed after job %s had started: what it comes to is that of the code it started with", job.JobID),
-		Where: &finding.Where{Path: filepath.Join(job.Folder, "snapshot")}, Expected: "code that rests while a job runs", Remedy: "to run the changed code too: phase_5_execution with launch"})
+		Where: &finding.Where{Path: filepath.Join(job.Folder, "snapshot")}, Expected: "code that rests after a run", Remedy: fmt.Sprintf("to run the changed code: phase_5_execution {\"run_id\": %q, \"launch\": {}}", run.ID)})
 	return job, nil
 }
 
@@ -262,6 +270,9 @@ func (w *launchWork) tellRepeated(id string) {
 	last := newestJob(w.step.Run, "")
 	if _, asked := w.step.Section["launch"]; asked || w.because != "" || last == nil || last.Request.Attempt != w.step.Run.Attempt {
 		return
+	}
+	if exit, err := jobs.ReadExit(last.Folder); err == nil && exit != nil && (exit.Code == nil || *exit.Code != 0) {
+		return // what failed was repaired
 	}
 	w.out.Findings = append(w.out.Findings, finding.Finding{Code: "job_repeated", Severity: finding.Warning, What: fmt.Sprintf("what job %s read has changed since: job %s ran with what is there now", last.JobID, id),
 		Where: &finding.Where{Path: last.Folder}, Expected: "inputs that rest after a run", Remedy: "what the earlier job left is kept in its folder under superseded/"})

@@ -179,8 +179,20 @@ func (w *launchWork) mark(command []string) error {
 		return err
 	}
 	w.marker = "tw-" + marker[:16]
-	// The code is left out, and the plan with all that was read out of the code: its values are in the command.
+	// The code is left out, and the plan with all that was read out of the code: what was asked for stays, in the command, in
+	// the handoff, and in what the agent said of the plan and of the code.
 	maps.DeleteFunc(inputs, func(path, _ string) bool { return !slices.Contains(w.parts, path) })
+	asked, err := contract.Canonical(map[string]any{"parameters": w.step.Run.Handoff.Inputs.Parameters, "checkpoint": w.step.Run.Handoff.Inputs.Checkpoint})
+	if err != nil {
+		return err
+	}
+	inputs["asked"] = rundir.HashBytes(asked)
+	for _, phase := range []string{contract.PhaseTrainingStrategy, contract.PhaseCodegen} {
+		file := w.step.Run.File(answersFile(phase))
+		if sha, _, err := rundir.HashFile(file); err == nil { // none: nothing was said
+			inputs[file] = sha
+		}
+	}
 	w.basis, err = sum()
 	return err
 }

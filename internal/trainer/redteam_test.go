@@ -72,8 +72,13 @@ func TestChangedInputsOfTheJobAreAnotherJob(t *testing.T) {
 		t.Errorf("%d jobs after the table changed, the same rmse", jobCount(t, f, second))
 	}
 	f.write("line/helper.py", "FACTOR = 2.0\n")
-	if third := f.walk(); jobCount(t, f, third) != 3 {
-		t.Errorf("%d jobs after an imported module changed", jobCount(t, f, third))
+	third := f.walk()
+	if wantCode(t, third.Findings, "code_changed_since_start"); jobCount(t, f, third) != 2 {
+		t.Errorf("%d jobs after an imported module changed, which nobody asked for", jobCount(t, f, third))
+	}
+	f.phase(5, third.Run.RunID, map[string]any{"launch": map[string]any{}})
+	if n := jobCount(t, f, third); n != 3 {
+		t.Errorf("%d jobs after a launch", n)
 	}
 }
 

@@ -98,3 +98,31 @@ func TestOutOfWallTime(t *testing.T) {
 		t.Errorf("after %s the next call is %+v", time.Since(start), out.Run.NextCall)
 	}
 }
+
+// A finished training is kept whatever is edited afterwards, in a source, the code or a configuration: nothing is trained
+// anew unless it is asked for. What was asked for otherwise is another job.
+func TestAFinishedTrainingIsKept(t *testing.T) {
+	f := newFixture(t)
+	answer := f.walk()
+	wantStatus(t, answer, contract.StatusSuccess)
+	for _, edit := range []struct{ name, from, to string }{{"README.md", "# ", "# Once more: "}, {"train.py", "import argparse", "# a comment\nimport argparse"}} {
+		f.edit(edit.name, edit.from, edit.to)
+		again := f.walk()
+		wantStatus(t, again, contract.StatusSuccess)
+		if n := jobCount(t, f, again); n != 1 {
+			t.Fatalf("%d jobs after %s was edited", n, edit.name)
+		}
+		if again.Run.PhaseStatus[contract.PhaseValidation] != contract.StateSuccess {
+			t.Errorf("%s", describe(again))
+		}
+	}
+	f.phase(4, answer.Run.RunID, map[string]any{"arguments": map[string]any{"--hidden-size": 12}})
+	other, err := f.try(contract.Call{RunID: answer.Run.RunID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, other, contract.StatusSuccess)
+	if n := jobCount(t, f, other); n != 2 {
+		t.Errorf("%d jobs after another value was asked for", n)
+	}
+}
