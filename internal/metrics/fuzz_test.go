@@ -49,7 +49,7 @@ func FuzzReadJSONL(f *testing.F) {
 		if err != nil || len(points) > len(log.Points) && log.Bytes > 512 {
 			t.Errorf("follower: %d points, log %d, %v", len(points), len(log.Points), err)
 		}
-		preds, _, err := ReadPredictions(path)
+		preds, _, err := ReadPredictions(path, "")
 		if err != nil {
 			t.Fatal(err)
 		}

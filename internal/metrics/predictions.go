@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/trainwright/trainwright/internal/finding"
@@ -43,18 +44,38 @@ var predictionRowShape = `{"id": "row-17", "target": 1.2, "prediction": 1.1}`
 // Findings, errors all of them, since a lost row is a lost sample: file_empty, not_text, line_truncated, line_too_long,
 // predictions_line_malformed, prediction_id_duplicate, predictions_too_many. An error is a *finding.Refused
 // (file_missing, file_unreadable, not_a_file) or of the disk.
-func ReadPredictions(path string) (*Predictions, []finding.Finding, error) {
-	return readPredictions(path, MaxPredictions)
+// The id may also stand under the name of the data's own id column, and target and prediction under the names that are usual
+// elsewhere (otherNames), where a row does not have them under their own.
+func ReadPredictions(path, idColumn string) (*Predictions, []finding.Finding, error) {
+	return readPredictions(path, idColumn, MaxPredictions)
 }
 
-func readPredictions(path string, limit int) (*Predictions, []finding.Finding, error) {
+// otherNames are the usual names of target and prediction: those of scikit-learn's arguments and of common exports.
+var otherNames = map[string]string{"sample_id": "id", "sample": "id", "y_true": "target", "truth": "target", "actual": "target", "y_pred": "prediction", "pred": "prediction", "predicted": "prediction", "yhat": "prediction", "y_hat": "prediction"}
+
+// canonicalFields gives the fields of a row the names of formats.md where they have other ones.
+func canonicalFields(row []field, idColumn string) []field {
+	has := func(name string) bool { return slices.ContainsFunc(row, func(f field) bool { return f.name == name }) }
+	for i, f := range row {
+		name := otherNames[f.name]
+		if f.name == idColumn && idColumn != "" {
+			name = "id"
+		}
+		if name != "" && !has(name) {
+			row[i].name = name
+		}
+	}
+	return row
+}
+
+func readPredictions(path, idColumn string, limit int) (*Predictions, []finding.Finding, error) {
 	preds := &Predictions{Path: path, Split: predictionSplit(path)}
 	first := map[string]int{}
 	twice := problem{}
 	beyond := 0
 	file := rowFile{path: path, malformed: "predictions_line_malformed", severity: finding.Error, rowShape: predictionRowShape, form: "JSON lines"}
 	read, err := file.each(func(at line, row []field) *rowProblem {
-		prediction, bad := predictionRow(at, row)
+		prediction, bad := predictionRow(at, canonicalFields(row, idColumn))
 		if bad != nil {
 			return bad
 		}

@@ -22,7 +22,7 @@ func TestReadPredictions(t *testing.T) {
 {"target": 1, "prediction": 1}
 {"id": "row-7", "prediction": ["a"]}
 {"id": "row-8", "prediction": 1`
-	preds, found, err := ReadPredictions(writeFile(t, "predictions-validation.jsonl", text))
+	preds, found, err := ReadPredictions(writeFile(t, "predictions-validation.jsonl", text), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestTooManyPredictionsAreAnError(t *testing.T) {
 	preds, found, err := readPredictions(writeFile(t, "predictions-test.jsonl", `{"id":"a","prediction":1}
 {"id":"b","prediction":1}
 {"id":"c","prediction":1}
-`), 2)
+`), "", 2)
 	if err != nil || len(preds.Rows) != 2 || !cmp.Equal(codes(found), []string{"predictions_too_many"}) {
 		t.Errorf("%v %v %v", preds, codes(found), err)
 	}
@@ -250,6 +250,20 @@ func TestMetricKind(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("MetricKind(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+// Rows may use the name of the data's id column and the usual names of other tools; formats.md's own names win.
+func TestPredictionsUnderOtherNames(t *testing.T) {
+	text := `{"patient": "p1", "y_true": 1, "y_pred": 0.9}` + "\n" + `{"id": "p2", "patient": "x", "target": 2, "prediction": 2.1, "y_pred": 7}` + "\n"
+	preds, found, err := ReadPredictions(writeFile(t, "predictions-test.jsonl", text), "patient")
+	if err != nil || len(found) > 0 || len(preds.Rows) != 2 {
+		t.Fatalf("%v %v %+v", err, found, preds)
+	}
+	for i, want := range []Prediction{{ID: "p1", Target: 1.0, Prediction: 0.9}, {ID: "p2", Target: 2.0, Prediction: 2.1}} {
+		if got := preds.Rows[i]; got.ID != want.ID || got.Target != want.Target || got.Prediction != want.Prediction {
+			t.Errorf("%+v", got)
 		}
 	}
 }

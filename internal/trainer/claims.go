@@ -173,7 +173,7 @@ func (w *validationWork) claim(c evidence.Claim) {
 // fromPredictions computes every metric that the log or a criterion names for the split, from the predictions and the
 // targets of the data itself, by sample id.
 func (w *validationWork) fromPredictions(name string) {
-	preds, found, err := metrics.ReadPredictions(w.abs(name))
+	preds, found, err := metrics.ReadPredictions(w.abs(name), w.manifest.Schema.ID)
 	if err != nil {
 		w.out.Findings = append(w.out.Findings, refusalOf(err)...)
 		return

@@ -164,7 +164,7 @@ func missingOutputs(run *engine.Run, patterns []string, outputs []Output) []stri
 		}
 		rel, err := filepath.Rel(run.CodeSaveDir, abs)
 		if err == nil && filepath.IsLocal(rel) && !resumes {
-			if !slices.ContainsFunc(outputs, func(o Output) bool { return leftAs(filepath.ToSlash(rel), o.Path) }) {
+			if !slices.ContainsFunc(outputs, func(o Output) bool { return leftAs(filepath.ToSlash(rel), o.Path) || inOurFolder(filepath.ToSlash(rel), o.Path) }) {
 				missing = append(missing, pattern)
 			}
 			continue
@@ -174,6 +174,14 @@ func missingOutputs(run *engine.Run, patterns []string, outputs []Output) []stri
 		}
 	}
 	return missing
+}
+
+// inOurFolder says whether an output is the one of that name in a folder that the run told the script to write into: a handoff
+// names it as the script does when nobody tells it.
+func inOurFolder(pattern, name string) bool {
+	first, _, nested := strings.Cut(name, "/")
+	ok, err := path.Match(path.Base(pattern), path.Base(name))
+	return nested && (first == "outputs" || first == "checkpoints") && ok && err == nil
 }
 
 // leftAs says whether a path is what the pattern stands for, or lies in the folder that it stands for.

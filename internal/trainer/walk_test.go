@@ -185,7 +185,7 @@ func TestFlippedPredictionChangesTheNumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	value := func() float64 {
-		preds, _, err := metrics.ReadPredictions(path)
+		preds, _, err := metrics.ReadPredictions(path, "")
 		if err != nil {
 			t.Fatal(err)
 		}
