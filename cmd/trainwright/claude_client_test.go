@@ -51,8 +51,8 @@ func TestClaudeCodeCompletesTheExample(t *testing.T) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.answers) < 2 {
-		t.Fatalf("%d answers reached the model", len(m.answers))
+	if len(m.answers) == 0 {
+		t.Fatal("no answer reached the model")
 	}
 	last := m.answers[len(m.answers)-1]
 	if last.ExecutionResult.Status != contract.StatusSuccess || last.Run.PhaseStatus["6_validation"] != contract.StatusSuccess {

@@ -20,8 +20,8 @@ import (
 	"github.com/trainwright/trainwright/internal/jobs"
 )
 
-// mostMemory is what a server may come to hold, in bytes, whatever its client sends. Alone it holds some 30 MB.
-const mostMemory = 100 << 20
+// mostMemory is what a server may come to hold, in bytes, whatever its client sends. Alone it holds some 25 MB, with the longest line that it takes some 85 MB.
+const mostMemory = 128 << 20
 
 // victim is the program itself, without the race detector, at the other end of real pipes.
 type victim struct {

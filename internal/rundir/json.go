@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/trainwright/trainwright/internal/finding"
 )
@@ -75,6 +76,9 @@ func HashBytes(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// hashBuffers are lent to those who hash: a call hashes many small files, and clearing a buffer for each took most of it.
+var hashBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+
 // HashFile reads a file as a stream and returns its sha256 and its size in bytes. A folder is an error.
 func HashFile(path string) (sha string, bytes int64, err error) {
 	// Opening a FIFO waits for a writer, for ever: only what is a file is opened.
@@ -87,7 +91,9 @@ func HashFile(path string) (sha string, bytes int64, err error) {
 	}
 	defer f.Close()
 	h := sha256.New()
-	bytes, err = io.CopyBuffer(h, f, make([]byte, 256<<10))
+	buffer := hashBuffers.Get().(*[256 << 10]byte)
+	defer hashBuffers.Put(buffer)
+	bytes, err = io.CopyBuffer(h, struct{ io.Reader }{f}, buffer[:]) // the file would write itself, in a buffer of its own
 	if err != nil {
 		return "", 0, fmt.Errorf("hash %s: %w", path, err)
 	}
