@@ -57,8 +57,8 @@ const (
 // than a wrong one.
 var roleNames = []struct{ role, names string }{
 	{RoleTrainSource, "train_source train_data_path train_dataset_path train_csv train_file train_path train_data train_dataset train_set trainset data_train training_data training_file train_json train_jsonl train_parquet train"},
-	{RoleValSource, "val_source val_data_path valid_data_path validation_data_path val_csv valid_csv validation_csv val_file valid_file validation_file dev_file eval_file val_path valid_path validation_path val_data valid_data validation_data dev_data eval_data val_dataset valid_dataset validation_dataset eval_dataset val_set valset data_val data_valid validation valid val dev"},
-	{RoleTestSource, "test_source test_data_path test_csv test_file test_path test_data test_dataset test_set testset data_test test"},
+	{RoleValSource, "val_source val_data_path valid_data_path validation_data_path val_csv dev_csv valid_csv validation_csv val_file valid_file validation_file dev_file eval_file val_path valid_path validation_path val_data valid_data validation_data dev_data eval_data val_dataset valid_dataset validation_dataset eval_dataset val_set valset data_val data_valid validation valid val dev"},
+	{RoleTestSource, "test_source test_data_path test_csv holdout_csv holdout_file holdout_data test_file test_path test_data test_dataset test_set testset data_test test"},
 	{RoleDataSource, "data_source data_file data_path data_csv dataset_path dataset_file csv_path csv_file input_csv input_file input_path input_data csv dataset data input"},
 	{RoleDataDir, "data_dir data_directory dataset_dir data_folder data_root dataset_root input_dir datadir"},
 	{RoleTarget, "target_column target_col target_name label_column label_col label_name target_variable target label"},

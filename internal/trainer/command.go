@@ -98,11 +98,30 @@ func (c *commander) passUnlisted() {
 			continue
 		}
 		a := &project.Argument{Name: name, Dest: strings.TrimLeft(name, "-"), Role: project.RoleOf(name)}
+		if part := c.namedPart(text(c.extra[name])); part != "" && a.Role == "" {
+			a.Role = "data." + part + "_source"
+			if p, ok := c.placeValue(a); ok {
+				p.Name = name
+				c.passed = append(c.passed, p)
+				continue
+			}
+		}
 		if p, ok := c.value(a); ok {
 			p.Name = name
 			c.passed = append(c.passed, p)
 		}
 	}
+}
+
+// namedPart is the part of the data that a value of the agent's means: by its name, or by the file that holds it.
+func (c *commander) namedPart(value string) string {
+	for _, part := range partNames {
+		file := c.part(part)
+		if value != "" && file != "" && (value == part || value == file || filepath.Base(value) == filepath.Base(file)) {
+			return part
+		}
+	}
+	return ""
 }
 
 // value is what an argument gets, when anything is known for it. What the agent names itself comes last: it fills what
@@ -234,7 +253,7 @@ func (c *commander) checkParts() {
 		// Without the part the script would judge itself on rows it has trained on, or not at all.
 		c.changes = append(c.changes, fmt.Sprintf("%s must take the %s part as a file of its own (an argument such as --%s-data)", c.view.Entry, part, part))
 		c.findings = append(c.findings, finding.Finding{Code: "part_not_taken", Severity: finding.Error, What: fmt.Sprintf("no argument for the %s part was found in the text of %s", part, c.view.Entry),
-			Where: &finding.Where{Path: c.view.path()}, Expected: "an argument such as --" + part + "-data", Remedy: "name it under arguments of phase_4_codegen where the script has one all the same; else hand coder_task_description.md to the coder"})
+			Where: &finding.Where{Path: c.view.path()}, Expected: "an argument such as --" + part + "-data", Remedy: fmt.Sprintf("where the script has one all the same: phase_4_codegen {\"run_id\": %q, \"arguments\": {\"--its-name\": %q}}; else hand coder_task_description.md to the coder", c.run.ID, part)})
 	}
 }
 

@@ -48,3 +48,21 @@ func TestLimitsThatNobodyEnforces(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// An argument for a part that reading the script did not find may be named by the agent, with the part or its file.
+func TestPartsUnderTheScriptsOwnNames(t *testing.T) {
+	f := newFixture(t)
+	f.edit("train.py", `p.add_argument("--val-data"`, `p.add_argument(*["--watch"], dest="val_data"`)
+	answer := f.phase(4, f.untilCode(), nil)
+	if got := wantCode(t, answer.Findings, "part_not_taken"); !strings.Contains(got.Remedy, answer.Run.RunID) {
+		t.Errorf("%s", got)
+	}
+	again := f.phase(4, answer.Run.RunID, map[string]any{"arguments": map[string]any{"--watch": "val"}})
+	if again.Run.PhaseStatus[contract.PhaseCodegen] != contract.StateSuccess {
+		t.Fatalf("%s", describe(again))
+	}
+	smoke := f.smoke(again)
+	if at := slices.Index(smoke.Command, "--watch"); at < 0 || !strings.HasSuffix(smoke.Command[at+1], "/data/val.csv") {
+		t.Errorf("command %v", smoke.Command)
+	}
+}
