@@ -211,14 +211,20 @@ func (w *validationWork) fromPredictions(name string) {
 			claim.Interval = result.Interval[:]
 		}
 		w.claim(claim)
-		w.tooGood(metric, result, name)
+		w.tooGood(metric, result, preds, name)
 		w.compare(metrics.Key{Split: preds.Split, Name: metric}, result.Value, name)
 	}
 }
 
-// tooGood tells of a regression without any error: its predictions are the targets.
-func (w *validationWork) tooGood(metric string, result metrics.Result, name string) {
+// tooGood tells of a model without any error: of a regression whose predictions are the targets, of a classifier that is
+// always right.
+func (w *validationWork) tooGood(metric string, result metrics.Result, preds *metrics.Predictions, name string) {
 	const few = 5
+	if _, _, known := metrics.MetricKind(metric); known && (metric == "accuracy" || metric == "f1" || metric == "auc") && result.Value == 1 && result.N >= 30 && !hasCode(w.out.Findings, "no_error_at_all") {
+		w.found(finding.Finding{Code: "no_error_at_all", Severity: finding.Warning, What: fmt.Sprintf("%s/%s is exactly 1 over %d samples", preds.Split, metric, result.N), Where: &finding.Where{Path: w.abs(name)},
+			Expected: "some errors, as measured data has them", Remedy: "look for a feature that gives the target away, for rows of this part in the training, and at how the predictions are made; say in the report what you found"})
+		return
+	}
 	if metric != "mae" && metric != "rmse" && metric != "mse" || result.Value != 0 || result.N < few || hasCode(w.out.Findings, "predictions_are_targets") {
 		return
 	}
@@ -326,7 +332,7 @@ func (w *validationWork) judge() {
 		if j.Claim == nil {
 			j.Problem = "no value of " + c.Key + " was found"
 			w.out.Findings = append(w.out.Findings, finding.Finding{Code: "criterion_without_value", Severity: finding.Warning, What: fmt.Sprintf("%q: neither the log nor predictions have %s", text, c.Key),
-				Where: &finding.Where{Field: "completion_criteria"}, Expected: "a metric that the run leaves; it left: " + w.known(), Remedy: "name the metric as the log does, or let the script log it"})
+				Where: &finding.Where{Field: "completion_criteria"}, Expected: "a metric of outputs/metrics.jsonl, of what the job prints (key=value), or of outputs/predictions-<split>.jsonl; it left: " + w.known(), Remedy: "name the metric as the log does, or let the script log it there; other files, such as a results.json, are not evidence"})
 		} else {
 			met, f := criteria.Judge(c, j.Claim.Value, j.Claim.Unit)
 			j.Met = met

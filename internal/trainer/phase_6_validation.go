@@ -240,6 +240,9 @@ func (w *validationWork) usableCheckpoint(dir string) bool {
 		w.found(finding.Finding{Code: "checkpoint_incomplete", Severity: finding.Error, What: "none of the checkpoints that the job left is complete", Where: &finding.Where{Path: w.checkpoints[0].Path},
 			Expected: "at least one complete checkpoint", Remedy: "read job_logs around the time of the last one: did saving fail, or was the job stopped while it saved?"})
 		return false
+	case w.external:
+		w.unchecked = append(w.unchecked, "checkpoint: the adopted folder has none in checkpoints/")
+		return true
 	default:
 		w.found(finding.Finding{Code: "checkpoint_missing", Severity: finding.Error, What: "the job left no checkpoint", Where: &finding.Where{Path: dir},
 			Expected: "at least one complete checkpoint", Remedy: "read job_logs; check the checkpoint cadence in training_plan.md"})

@@ -164,7 +164,9 @@ func missingOutputs(run *engine.Run, patterns []string, outputs []Output) []stri
 		}
 		rel, err := filepath.Rel(run.CodeSaveDir, abs)
 		if err == nil && filepath.IsLocal(rel) && !resumes {
-			if !slices.ContainsFunc(outputs, func(o Output) bool { return leftAs(filepath.ToSlash(rel), o.Path) || inOurFolder(filepath.ToSlash(rel), o.Path) }) {
+			if !slices.ContainsFunc(outputs, func(o Output) bool {
+				return leftAs(filepath.ToSlash(rel), o.Path) || inOurFolder(filepath.ToSlash(rel), o.Path)
+			}) {
 				missing = append(missing, pattern)
 			}
 			continue

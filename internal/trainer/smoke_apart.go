@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -105,20 +106,19 @@ func (w *smokeRun) tellOutside(job *jobs.Entry) error {
 	if err != nil {
 		return err
 	}
+	exit, err := jobs.ReadExit(job.Folder)
+	if err != nil || exit == nil {
+		return err
+	}
 	var changed []string
-	severity := finding.Warning
+	severity := finding.Note
 	for path, is := range now {
-		if before[path] == is {
-			continue
+		info, err := os.Stat(path)
+		if before[path] == is || err != nil || info.ModTime().Before(exit.StartedAt.Add(-clockSlack)) || info.ModTime().After(exit.EndedAt.Add(clockSlack)) {
+			continue // as it was, or the user's work of another time
 		}
 		changed = append(changed, path)
 		if evidenceName(filepath.Base(path)) || isCheckpoint(filepath.Base(path)) || filepath.Base(filepath.Dir(path)) == "checkpoints" {
-			severity = finding.Error
-		}
-	}
-	for path := range before {
-		if _, there := now[path]; !there {
-			changed = append(changed, path)
 			severity = finding.Error
 		}
 	}
@@ -127,7 +127,7 @@ func (w *smokeRun) tellOutside(job *jobs.Entry) error {
 	}
 	slices.Sort(changed)
 	w.out.Findings = append(w.out.Findings, finding.Finding{Code: "smoke_wrote_outside", Severity: severity,
-		What:  fmt.Sprintf("%d files outside of its folder changed while the smoke run ran: %s", len(changed), some(changed, 3)),
+		What:  fmt.Sprintf("%d files outside of its folder changed while the smoke run ran, by the script or by someone else: %s", len(changed), some(changed, 3)),
 		Where: &finding.Where{Path: changed[0]}, Expected: "a script that writes only where its arguments say",
 		Remedy: fmt.Sprintf("look at them, and move away what the script made; then phase_4_codegen {\"run_id\": %q, \"smoke\": \"skip\"}", w.step.Run.ID)})
 	if severity != finding.Error {

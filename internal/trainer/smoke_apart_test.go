@@ -52,7 +52,7 @@ func TestASmokeRunThatWroteOutsideIsTold(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		severity finding.Severity
-	}{{"last.pt", finding.Error}, {"notes.txt", finding.Warning}} {
+	}{{"last.pt", finding.Error}, {"notes.txt", finding.Note}} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t)
 			path := filepath.Join(f.dir, "shared", c.name)
@@ -63,7 +63,7 @@ func TestASmokeRunThatWroteOutsideIsTold(t *testing.T) {
 			if got.Severity != c.severity || got.Where.Path != path {
 				t.Errorf("%s %s", got.Severity, got.Where)
 			}
-			if passed := answer.Run.PhaseStatus[contract.PhaseCodegen] == contract.StateSuccess; passed != (c.severity == finding.Warning) {
+			if passed := answer.Run.PhaseStatus[contract.PhaseCodegen] == contract.StateSuccess; passed != (c.severity == finding.Note) {
 				t.Errorf("%s", describe(answer))
 			}
 			if f.read(path) != "left" {
