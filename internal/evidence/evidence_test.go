@@ -307,3 +307,13 @@ func TestTruncatedFilesSayWhere(t *testing.T) {
 		}
 	}
 }
+
+// A source may be named by where it came from, where that is clear.
+func TestSourceNamed(t *testing.T) {
+	sources := []Source{{ID: "s1", Ref: "step_handoff"}, {ID: "s2", Ref: "/w/README.md"}, {ID: "s3", Ref: "/w/a/notes.md"}, {ID: "s4", Ref: "/w/b/notes.md"}}
+	for name, want := range map[string]int{"s2": 1, "README.md": 1, "/w/a/notes.md": 2, "notes.md": -1, "s9": -1, "": -1} {
+		if got := sourceNamed(sources, name); got != want {
+			t.Errorf("%q: %d, want %d", name, got, want)
+		}
+	}
+}

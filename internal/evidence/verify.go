@@ -36,6 +36,22 @@ func Kept(dir string, s Source) ([]byte, error) {
 	return data, nil
 }
 
+// sourceNamed is the source of that id, else the one that comes from there: by its whole name or, where one alone has it, by
+// the last part of it; -1 for none.
+func sourceNamed(sources []Source, name string) int {
+	for _, same := range []func(Source) bool{
+		func(s Source) bool { return s.ID == name },
+		func(s Source) bool { return s.Ref == name },
+		func(s Source) bool { return filepath.Base(s.Ref) == filepath.Base(name) },
+	} {
+		first := slices.IndexFunc(sources, same)
+		if first >= 0 && !slices.ContainsFunc(sources[first+1:], same) {
+			return first
+		}
+	}
+	return -1
+}
+
 // VerifyFact checks a fact against its source and returns it as it may be kept: with the byte range of its quote, without
 // secrets, and INFERRED instead of CONFIRMED when its value does not stand in the quote (value_not_in_quote, a warning).
 // A finding that weighs as an error means that the fact is refused: fact_field_missing, fact_status_unknown, quote_missing,
@@ -54,10 +70,11 @@ func VerifyFact(dir string, sources []Source, fact Fact) (Fact, []finding.Findin
 		}
 		return fact, nil
 	}
-	at := slices.IndexFunc(sources, func(s Source) bool { return s.ID == fact.Source })
+	at := sourceNamed(sources, fact.Source)
 	if at < 0 {
 		return fact, []finding.Finding{fact.refuse("source_unknown", fmt.Sprintf("there is no source %q", fact.Source), known(sources), fact.call(""))}
 	}
+	fact.Source = sources[at].ID
 	text, err := Kept(dir, sources[at])
 	if err != nil {
 		return fact, refusedFindings(err)
