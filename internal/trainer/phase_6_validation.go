@@ -226,7 +226,7 @@ func (w *validationWork) usableCheckpoint(dir string) bool {
 		})
 	}
 	unknown := slices.IndexFunc(w.checkpoints, func(i checkpoint.Info) bool { return i.Complete == checkpoint.Unknown && !spoilt(i.Path) })
-	path := dir
+	var path string
 	switch {
 	case slices.ContainsFunc(w.checkpoints, complete(checkpoint.Complete)):
 		return true
