@@ -277,19 +277,7 @@ func contiguous(t *testing.T, path string, epochs int) {
 func startServer(t *testing.T, binary, dir string) *served {
 	t.Helper()
 	cmd := exec.Command(binary, "serve", "--workspace", dir)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	s := &served{cmd, in, bufio.NewReaderSize(out, 1<<20)}
+	s := started(t, cmd)
 	s.send(t, 1, "initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "1"}})
 	s.answer(t, 1)
 	return s

@@ -39,19 +39,8 @@ func attack(t *testing.T) *victim {
 	}
 	cmd := exec.Command(binary, "serve", "--workspace", t.TempDir(), "--log-level", "error")
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	return &victim{t, cmd, in, bufio.NewReaderSize(out, 1<<20)}
+	s := started(t, cmd)
+	return &victim{t, cmd, s.in, s.out}
 }
 
 // told is an answer of the server, or one of its complaints.

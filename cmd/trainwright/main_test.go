@@ -51,6 +51,12 @@ func serve(t *testing.T) *served {
 	// The race detector makes a process sleep for a second at its end; the deadlines here are trainwright's own.
 	cmd.Env = append(os.Environ(), asBinary+"=1", "GORACE=atexit_sleep_ms=0")
 	cmd.Stderr = os.Stderr
+	return started(t, cmd)
+}
+
+// started starts a server over pipes.
+func started(t *testing.T, cmd *exec.Cmd) *served {
+	t.Helper()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +69,7 @@ func serve(t *testing.T) *served {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	return &served{cmd, in, bufio.NewReader(out)}
+	return &served{cmd, in, bufio.NewReaderSize(out, 1<<20)}
 }
 
 func (s *served) ask(t *testing.T, line string) map[string]any {

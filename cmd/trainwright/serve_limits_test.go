@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,19 +21,7 @@ func serveIn(t *testing.T, workspace string, flags ...string) *served {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"serve", "--workspace", workspace}, flags...)...)
 	cmd.Env = append(os.Environ(), asBinary+"=1", "GORACE=atexit_sleep_ms=0")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	return &served{cmd, in, bufio.NewReader(out)}
+	return started(t, cmd)
 }
 
 const helloLine = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"claude-code","version":"1"}}}`

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -29,19 +28,7 @@ func serveWith(t *testing.T, workspace, home string, arguments ...string) *serve
 	cmd := exec.Command(os.Args[0], append([]string{"serve", "--workspace", workspace}, arguments...)...)
 	cmd.Env = append(os.Environ(), asBinary+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+home)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	return &served{cmd, in, bufio.NewReader(out)}
+	return started(t, cmd)
 }
 
 // Skills come from the workspace, from named folders, from the user's home and from the binary, in this order; a skill seen
