@@ -185,7 +185,7 @@ func TestJSONStaysJSON(t *testing.T) {
 
 // TestHostileTextTakesLinearTime would run for minutes if every hit looked to the end of the text.
 func TestHostileTextTakesLinearTime(t *testing.T) {
-	for _, part := range []string{`token:"`, "token=", "token=[", "password:<", "-----BEGIN PRIVATE KEY-----", "a://", "Authorization: Bearer ", "eyJ.", "wandb login"} {
+	for _, part := range []string{`token:"`, "token=", "token=[", "password:<", "-----BEGIN PRIVATE KEY-----", "a://", "Authorization: Bearer ", "eyJ.", "wandb login", "(password=", "password=(", "api_key=a)", `pwd=\\`, "a://b:c/"} {
 		in := strings.Repeat(part, (1<<16)/len(part))
 		start := time.Now()
 		if got := Text(in); len(got) != len(in) {
