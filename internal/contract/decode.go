@@ -290,11 +290,11 @@ func (d *decoder) unknown(at, key string, object map[string]any, table *fieldTab
 		})
 		return kept
 	}
-	if suggest && len(ranked) > 0 && near(cut(key), ranked[0]) {
+	if meant := slices.IndexFunc(ranked, func(name string) bool { return suggest && near(key, name) }); meant >= 0 {
 		d.out.add(finding.Finding{
 			Code: "unknown_field", Severity: finding.Warning, Where: &finding.Where{Field: at},
 			What:   fmt.Sprintf("%s is not known; it was kept and not used", short(key)),
-			Remedy: "if it means " + ranked[0] + ", send it under that name",
+			Remedy: "if it means " + ranked[meant] + ", send it under that name",
 		})
 	}
 	if kept == nil {

@@ -3,6 +3,7 @@ package contract
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -227,6 +228,44 @@ func TestMisspelledFieldIsKeptAndNamed(t *testing.T) {
 	}
 	if found[0].Severity != finding.Warning || !strings.Contains(found[0].Remedy, "training_entrypoint") {
 		t.Errorf("got %+v", found[0])
+	}
+}
+
+// Swapped letters are one mistake, and a known name may be shortened behind its first word. What is only somewhat alike is
+// a newer revision's field and draws no warning.
+func TestMisspelledNamesAreNear(t *testing.T) {
+	for _, c := range []struct{ section, sent, meant string }{
+		{"", "step_gaol", "step_goal"},
+		{"data", "train_src", "train_source"},
+		{"data", "val_src", "val_source"},
+		{"data", "trian_source", "train_source"},
+		{"data", "input_fmt", "input_format"},
+		{"checkpoint", "init_ckpt", "init_checkpoint"},
+		{"model", "Training-Entry", "training_entrypoint"},
+		{"runtime", "execution_intend", "execution_intent"},
+		{"runtime", "code_dir", "code_save_dir"},
+		{"runtime", "wrokdir", "workdir"},
+		{"", "step_g", ""},
+		{"", "step_number", ""},
+		{"data", "train_size", ""},
+		{"data", "train", ""},
+		{"data", "src", ""},
+		{"data", "source_rc", ""},
+		{"parameters", "learning_rate", ""},
+		{"parameters", "batch", ""},
+		{"model", "source_url", ""},
+	} {
+		text := fmt.Sprintf(`{%q: "x"}`, c.sent)
+		if c.section != "" {
+			text = fmt.Sprintf(`{"inputs": {%q: %s}}`, c.section, text)
+		}
+		_, found := handoffOf(t, text)
+		switch {
+		case c.meant == "" && len(found) > 0:
+			t.Errorf("%s: %+v", c.sent, found)
+		case c.meant != "" && (len(found) != 1 || found[0].Code != "unknown_field" || !strings.Contains(found[0].Remedy, "means "+c.meant+",")):
+			t.Errorf("%s draws %+v, want unknown_field with %s", c.sent, found, c.meant)
+		}
 	}
 }
 

@@ -205,9 +205,42 @@ func nearest(name string, names []string) []string {
 	return ranked
 }
 
-// near reports whether candidate looks like a misspelling of name.
+// near reports whether candidate looks like what name was meant to be: misspelled, or shortened behind its first word.
 func near(name, candidate string) bool {
-	return finding.Distance(cut(name), cut(candidate)) <= max(1, min(len(name), len(candidate))/5)
+	name, candidate = foldName(cut(name)), foldName(cut(candidate))
+	shorter, longer := min(len(name), len(candidate)), max(len(name), len(candidate))
+	most := max(1, shorter/5)
+	return longer-shorter <= most && edits(name, candidate) <= most || shortens(name, candidate)
+}
+
+// edits is the distance of two names in which two swapped neighbours count once.
+func edits(name, candidate string) int {
+	least := finding.Distance(name, candidate)
+	for i := 0; i+1 < len(name); i++ {
+		pair := name[i+1:i+2] + name[i:i+1]
+		if strings.Contains(candidate, pair) {
+			least = min(least, 1+finding.Distance(name[:i]+pair+name[i+2:], candidate))
+		}
+	}
+	return least
+}
+
+// shortens reports whether name is candidate with letters left out behind the first word: train_src for train_source. One
+// letter is no abbreviation.
+func shortens(name, candidate string) bool {
+	first, short, ok := strings.Cut(name, "_")
+	word, long, both := strings.Cut(candidate, "_")
+	if !ok || !both || first != word || len(short) < 2 {
+		return false
+	}
+	for i := range len(short) {
+		at := strings.IndexByte(long, short[i])
+		if at < 0 {
+			return false
+		}
+		long = long[at+1:]
+	}
+	return true
 }
 
 // join extends a dotted path; names are cut so that a message stays short.

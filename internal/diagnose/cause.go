@@ -104,6 +104,10 @@ type claim struct {
 	log  int
 	end  int64
 	rank string
+	// signal is what the line says a process was ended by, "" where it says nothing of that.
+	signal string
+	// abort is set where the line is what a library says before it aborts its process, which may be a child of the job's.
+	abort bool
 	// silent is set where line is only the log's last one.
 	silent bool
 	// also are the other exceptions of its chain.

@@ -40,10 +40,13 @@ func Why(job Job) Cause {
 
 // choose puts the root cause first and the other claims beside it.
 func choose(job Job, claims []claim, ending claim, unread []finding.Finding) Cause {
-	claims = slices.DeleteFunc(claims, func(c claim) bool { return implausible(c, job) })
+	crash := job.crash()
+	claims = slices.DeleteFunc(claims, func(c claim) bool { return implausible(c, job) || c.abort && crash == "" })
 	slices.SortStableFunc(claims, order)
 	all := claims
-	at := slices.IndexFunc(claims, func(c claim) bool { return c.class.code == ending.class.code })
+	at := slices.IndexFunc(claims, func(c claim) bool {
+		return c.class.code == ending.class.code && (crash == "" || c.signal == "" || c.signal == crash)
+	})
 	switch {
 	case len(claims) == 0 || ending.class.weight > claims[0].class.weight:
 		if at >= 0 { // the line that says the same is the better evidence
@@ -54,16 +57,17 @@ func choose(job Job, claims []claim, ending claim, unread []finding.Finding) Cau
 		all = append(slices.Clone(claims), ending)
 		slices.SortStableFunc(all, order)
 	}
-	cause := all[0].cause(job)
+	cause := all[0].naming(crash).cause(job)
 	if all[0].line.Path == "" {
 		cause.Evidence = nil
 		cause.Where = nil
 	}
 	for i, c := range all[1:] {
-		// A line says one thing, and what ranks say alike is said once.
+		// A line says one thing, unless it was only the last before a crash; and what ranks say alike is said once.
+		quoted := c.line.Path != "" && !(c.silent && crash != "")
 		said := slices.ContainsFunc(all[:i+1], func(o claim) bool {
-			return !o.silent && c.line.Path != "" && c.line.Path == o.line.Path && c.line.Byte == o.line.Byte ||
-				c.class.code == o.class.code && (c.what == o.what || c.frame != nil && o.frame != nil && *c.frame == *o.frame)
+			return !o.silent && quoted && c.line.Path == o.line.Path && c.line.Byte == o.line.Byte ||
+				c.class.code == o.class.code && (crash != "" && c.class.code == killed.code || c.what == o.what || c.frame != nil && o.frame != nil && *c.frame == *o.frame)
 		})
 		if !said && len(cause.Notes) < notesMost {
 			cause.Notes = append(cause.Notes, c.note(job))
@@ -91,7 +95,13 @@ func implausible(c claim, job Job) bool {
 // claims is what the log says, in no order.
 func (s *scanned) claims(job Job, log int) []claim {
 	tracebacks := s.tracebacks(job)
+	crash := job.crash()
 	out := root(tracebacks)
+	if crash != "" && s.survivedCrash(tracebacks) {
+		for i := range out {
+			out[i] = out[i].demoted()
+		}
+	}
 	covered := func(offset int64) bool {
 		return slices.ContainsFunc(tracebacks, func(t told) bool { return t.start <= offset && offset < t.end })
 	}
@@ -112,6 +122,9 @@ func (s *scanned) claims(job Job, log int) []claim {
 				continue
 			}
 			if c := at(offset); c != nil && !s.wentOn(c.end, s.size, c.rank) {
+				if crash != "" {
+					*c = s.beforeCrash(*c, crash)
+				}
 				out = append(out, *c)
 			}
 		}

@@ -120,8 +120,13 @@ const ordinaryMost = 40
 // wentOn reports whether the program wrote on between two places: more ordinary lines than the epilogue of a failure has.
 // Of a log with ranks only the lines of the same rank count.
 func (s *scanned) wentOn(from, to int64, prefix string) bool {
+	return s.ordinary(from, to, prefix) > ordinaryMost
+}
+
+// ordinary counts the lines between two places that are no epilogue; more than ordinaryMost where they are far apart.
+func (s *scanned) ordinary(from, to int64, prefix string) int {
 	if to-from > windowBytes {
-		return true
+		return ordinaryMost + 1
 	}
 	ordinary := 0
 	rows := s.end()
@@ -136,5 +141,5 @@ func (s *scanned) wentOn(from, to int64, prefix string) bool {
 			ordinary++
 		}
 	}
-	return ordinary > ordinaryMost
+	return ordinary
 }

@@ -32,7 +32,8 @@ var signs = func() []sign {
 		"No space left on device", "No module named ", "can't open file", "cannot open shared object file",
 		// how processes ended: shells, glibc, C++
 		"Killed", "Segmentation fault", "Aborted", "Bus error", "Illegal instruction", "Floating point exception", "Terminated",
-		"terminate called after", "std::bad_alloc", "annot allocate memory",
+		"terminate called ", "double free or", "free(): ", "alloc(): ", "munmap_chunk(): ", "corrupted size", "corrupted double", "stack smashing", ": Assertion `",
+		"std::bad_alloc", "annot allocate memory",
 		// the kernel and schedulers: SLURM, PBS, LSF
 		"oom-kill", "oom_kill", "ut of memory", "DUE TO TIME LIMIT", "CANCELLED AT", "walltime", "TERM_RUNLIMIT", "TERM_MEMLIMIT",
 		"xceeded job memory limit", "xceeded step memory limit",

@@ -55,8 +55,10 @@ var statements = []statement{
 var (
 	// shellEnd is how bash and dash report the end of a child: "x.sh: line 6: 15408 Killed   python3 train.py", or the
 	// word alone, which is also what a shell without job control writes.
-	shellEnd      = regexp.MustCompile(`^(?:.*: line \d+: +\d+ )?(Killed|Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception|Terminated)(?:\s+\(core dumped\))?(?:\s{2,}.*)?$`)
-	usageLine     = regexp.MustCompile(`(?i)^usage: `)
+	shellEnd  = regexp.MustCompile(`^(?:.*: line \d+: +\d+ )?(Killed|Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception|Terminated)(?:\s+\(core dumped\))?(?:\s{2,}.*)?$`)
+	usageLine = regexp.MustCompile(`(?i)^usage: `)
+	// abortMessage is what libstdc++, glibc's allocator and stack protector, and assert(3) say before abort(3).
+	abortMessage  = regexp.MustCompile("^(?:terminate called |double free or corruption|(?:free|malloc|realloc|munmap_chunk)\\(\\): |corrupted (?:size|double)|\\*\\*\\* stack smashing detected)|: Assertion `.*' failed\\.$")
 	argparseError = regexp.MustCompile(`^(\S+(?: \S+)?): error: (.*)`)
 )
 
@@ -80,7 +82,9 @@ func (s *scanned) statementAt(offset int64) *claim {
 	}
 	if match := shellEnd.FindStringSubmatch(text); match != nil {
 		signal := shellWords[match[1]]
-		return out(signalClass(signal).weighing(weightLine-1), "a process was ended by "+signal+": "+text)
+		c := out(signalClass(signal).weighing(weightLine-1), "a process was ended by "+signal+": "+text)
+		c.signal = signal
+		return c
 	}
 	for _, st := range statements {
 		if match := st.says().FindStringSubmatch(text); match != nil {
@@ -90,6 +94,14 @@ func (s *scanned) statementAt(offset int64) *claim {
 			}
 			return out(class, st.what+": "+text)
 		}
+	}
+	if abortMessage.MatchString(text) {
+		if next := at + 1; next < len(s.end()) && strings.HasPrefix(strings.TrimSpace(s.end()[next].text), "what():") {
+			text += " " + strings.TrimSpace(s.end()[next].text)
+		}
+		c := out(signalClass("SIGABRT").weighing(weightLine), "the program aborted: "+text)
+		c.signal, c.abort = "SIGABRT", true
+		return c
 	}
 	if match := argparseError.FindStringSubmatch(text); match != nil && s.usageBefore(r.offset) {
 		return out(wrongArguments, "the script does not take its arguments: "+match[2])

@@ -85,6 +85,54 @@ func TestWhy(t *testing.T) {
 	}
 }
 
+// A crash is the cause whatever the program complained about before, unless what it said last is known to lead to one.
+func TestCrash(t *testing.T) {
+	missing := "ls: cannot access '/nope': No such file or directory\n"
+	steps := strings.Repeat("step 1 loss 0.5\n", 12)
+	codes := map[string]int{"SIGILL": 132, "SIGABRT": 134, "SIGBUS": 135, "SIGFPE": 136, "SIGSEGV": 139}
+	for name, c := range map[string]struct{ log, signal, want, says string }{
+		"a missing file before":         {missing, "SIGSEGV", "killed_by_signal @1 +input_missing", "SIGSEGV"},
+		"an illegal instruction":        {missing, "SIGILL", "killed_by_signal @1 +input_missing", "SIGILL"},
+		"a bus error":                   {missing, "SIGBUS", "killed_by_signal @1 +input_missing", "SIGBUS"},
+		"a floating point exception":    {missing, "SIGFPE", "killed_by_signal @1 +input_missing", "SIGFPE"},
+		"a missing file and its shell":  {missing + "run.sh: line 3: 417 Segmentation fault      python3 train.py\n", "SIGSEGV", "killed_by_signal @2 +input_missing", "SIGSEGV"},
+		"a command that was not found":  {"run.sh: line 2: nvidia-smi: command not found\nstep 1\n", "SIGSEGV", "killed_by_signal @2 +command_not_found", "SIGSEGV"},
+		"a denied access":               {"cat: /sys/x: Permission denied\n", "SIGABRT", "killed_by_signal @1 +permission_denied", "SIGABRT"},
+		"another process's end":         {"run.sh: line 2: 17 Terminated              sleep 9\nstep 1\n", "SIGSEGV", "killed_by_signal @2", "SIGSEGV"},
+		"a traceback at the end":        {keyError, "SIGSEGV", "python_exception @4 /srv/train/train.py:3 +killed_by_signal", "KeyError"},
+		"a traceback that was survived": {keyError + steps, "SIGSEGV", "killed_by_signal @16 +python_exception", "SIGSEGV"},
+		"memory at the end":             {"terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\n", "SIGABRT", "out_of_memory @1 +out_of_memory +killed_by_signal", "bad_alloc"},
+		"memory long before":            {"fork: Cannot allocate memory\n" + steps, "SIGSEGV", "killed_by_signal @13 +out_of_memory", "SIGSEGV"},
+		"the accelerator's memory":      {missing + "CUDA error: out of memory\n", "SIGABRT", "gpu_out_of_memory @2 +killed_by_signal +input_missing", "out of memory"},
+		"a driver that does not fit":    {"CUDA driver version is insufficient for CUDA runtime version\n", "SIGABRT", "cuda_mismatch @1 +killed_by_signal", "insufficient"},
+		"a full /dev/shm":               {"cp: error writing '/dev/shm/x': No space left on device\n", "SIGBUS", "disk_full @1 +killed_by_signal", "No space"},
+		"an error of CUDA that aborts": {missing + "terminate called after throwing an instance of 'c10::Error'\n  what():  CUDA error: an illegal memory access was encountered\nframe #0: f\n", "SIGABRT",
+			"killed_by_signal @2 +input_missing", "SIGABRT: the program aborted: terminate called after throwing an instance of 'c10::Error' what():  CUDA error: an illegal memory access"},
+		"a corrupted heap":        {missing + "free(): invalid pointer\nAborted (core dumped)\n", "SIGABRT", "killed_by_signal @2 +input_missing", "SIGABRT: the program aborted: free(): invalid pointer"},
+		"a failed assertion in C": {"train: x.c:3: main: Assertion `n > 0' failed.\n" + missing, "SIGABRT", "killed_by_signal @1 +input_missing", "Assertion"},
+		"the handler of Python":   {missing + "Fatal Python error: Segmentation fault\n\nCurrent thread 0x1 (most recent call first):\n  File \"/srv/a.py\", line 7 in f\n", "SIGSEGV", "killed_by_signal @2 /srv/a.py:7 +input_missing", "SIGSEGV"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code := codes[c.signal]
+			for how, job := range map[string]Job{"by signal": {Signal: c.signal}, "by exit code": {Code: &code}} {
+				job.Logs = []string{write(t, c.log)}
+				cause := Why(job)
+				if got := brief(cause); got != c.want || !strings.Contains(cause.What, c.says) {
+					t.Errorf("%s: %s, want %s\n%s, want %s", how, got, c.want, cause.What, c.says)
+				}
+				if cause.Code == "killed_by_signal" && cause.Category != CategoryDependency {
+					t.Errorf("%s: category %s", how, cause.Category)
+				}
+			}
+		})
+	}
+	one := 1
+	log := write(t, "terminate called after throwing an instance of 'c10::Error'\n"+missing)
+	if got := brief(Why(Job{Logs: []string{log}, Code: &one})); got != "input_missing @2" {
+		t.Errorf("an abort of a child that a script went on after: %s", got)
+	}
+}
+
 // Sentences that nothing on a machine without a GPU or with one version of each library says.
 func TestSentences(t *testing.T) {
 	for text, want := range map[string]string{

@@ -14,6 +14,9 @@ func (w *window) urlPasswords() {
 		})
 		host := bytes.LastIndexByte(b[start:end], '@')
 		if host < 0 {
+			host = slashedPassword(b, start, end)
+		}
+		if host < 0 {
 			return
 		}
 		user := b[start : start+host]
@@ -25,6 +28,18 @@ func (w *window) urlPasswords() {
 			w.found = append(w.found, span{start, start + host})
 		}
 	})
+}
+
+// slashedPassword finds the end of user information whose password has a slash or the like in it, which belongs escaped,
+// counted from start; -1 for none. A port is a number, and what has a dot is a host.
+func slashedPassword(b []byte, start, end int) int {
+	user, rest, ok := bytes.Cut(b[start:end], []byte(":"))
+	if !ok || len(user) == 0 || end >= len(b) || bytes.IndexByte([]byte("/?#"), b[end]) < 0 || bytes.IndexByte(user, '.') >= 0 || user[0] == '[' ||
+		isPlaceholder(string(rest)) || !bytes.ContainsFunc(rest, func(r rune) bool { return !isDigitRune(r) }) {
+		return -1
+	}
+	whole := until(b, start, 1024, func(c byte) bool { return isSpace(c) || isQuote(c) || c == '<' || c == '>' || c == '\\' })
+	return bytes.LastIndexByte(b[start:whole], '@')
 }
 
 // headers finds what follows "Authorization:" (RFC 9110, section 11.6.2), however it is written down, and a bearer

@@ -32,6 +32,10 @@ func corpus() []string {
 		"-----BEGIN \nPRIVATE KEY-----\nAAAA\n", "-----BEGIN PRIVATE", "-----BEGIN CERTIFICATE-----\nAAAA\n",
 		"Authorization: Bearer " + strings.Repeat("a1", 9000) + "\n", "eyJ" + strings.Repeat("a", 9000) + ".eyJ" + strings.Repeat("b", 9000) + ".c\n",
 		"wandb\nlogin " + hex40 + "\nwandb login " + hex40, "https://me:s3cr3t@host/x?token=abcd1234efgh&x=1\r\n", "pässword=\"pässwört\" 温度\xff\xe2\x82\n",
+		"f(a, {b}, db_password=hun)ter2&3) (" + strings.Repeat("x", 230) + " password=hunter2)\n(" + strings.Repeat("x", 260) + " password=hunter2)\n",
+		`{"m": "password=hunter2\\nnext pwd=C:\\x"}` + "\npassword=hun\\der2\\\\\n", "Server=x;Password=a&b;User=me?api_key=abcd&x=1\n",
+		"https://me:pa/ss@host https://host.org:me/x@y\n", `passwd: ["hunter2", "x"] secret: {"a": 1}`,
+		"(password=" + strings.Repeat("x)", 9000) + "\n",
 		"password=<" + strings.Repeat("your ", 3000) + ">\n", strings.Repeat("key ", 30000), strings.Repeat("x", 100<<10) + "AKIA" + "ABCDEFGHIJKLMNOP",
 	}
 	return append(texts, strings.Join(texts, ""), strings.Join(texts, "\n"), strings.ReplaceAll(strings.Join(texts, " "), "\n", " "))
