@@ -21,12 +21,12 @@ func wallTime(t *testing.T, c Constructor) {
 		code, signal, said string
 		atLeast, atMost    float64
 	}{
-		"ends at the limit":         {command: Shell("sleep 60"), wall: 1, signal: "SIGTERM", atLeast: 0.9, atMost: 5},
-		"killed when it resists":    {command: Shell("trap '' TERM; sleep 60 & wait; sleep 60"), wall: 3, grace: 1, signal: "SIGKILL", atLeast: 2.9, atMost: 9},
-		"saves when it is warned":   {command: Shell("trap 'echo saved; exit 75' TERM; while :; do sleep 0.05; done"), wall: 6, grace: 4, code: "75", said: "saved", atLeast: 1.9, atMost: 5.9},
-		"a time limit is one too":   {command: Shell("sleep 60"), limit: "00:00:01", signal: "SIGTERM", atLeast: 0.9, atMost: 5},
-		"code 0 after the warning":  {command: Shell("trap 'exit 0' TERM; while :; do sleep 0.05; done"), wall: 2, code: "0", atLeast: 1.9, atMost: 6},
-		"grace longer than the run": {command: Shell("sleep 60"), wall: 1, grace: 30, signal: "SIGTERM", atLeast: 0.9, atMost: 5},
+		"ends at the limit":         {command: Shell("sleep 60"), wall: 1, signal: "SIGTERM", atLeast: 0.9, atMost: 30},
+		"killed when it resists":    {command: Shell("trap '' TERM; sleep 60 & wait; sleep 60"), wall: 3, grace: 1, signal: "SIGKILL", atLeast: 2.9, atMost: 30},
+		"saves when it is warned":   {command: Shell("trap 'echo saved; exit 75' TERM; while :; do sleep 0.05; done"), wall: 20, grace: 18, code: "75", said: "saved", atLeast: 1.9, atMost: 19},
+		"a time limit is one too":   {command: Shell("sleep 60"), limit: "00:00:01", signal: "SIGTERM", atLeast: 0.9, atMost: 30},
+		"code 0 after the warning":  {command: Shell("trap 'exit 0' TERM; while :; do sleep 0.05; done"), wall: 2, code: "0", atLeast: 1.9, atMost: 30},
+		"grace longer than the run": {command: Shell("sleep 60"), wall: 1, grace: 60, signal: "SIGTERM", atLeast: 0.9, atMost: 30},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
