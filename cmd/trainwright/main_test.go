@@ -72,7 +72,8 @@ func started(t *testing.T, cmd *exec.Cmd) *served {
 	return &served{cmd, in, bufio.NewReaderSize(out, 1<<20)}
 }
 
-func (s *served) ask(t *testing.T, line string) map[string]any {
+// exchange sends a line and gives the next message, whatever it is.
+func (s *served) exchange(t *testing.T, line string) map[string]any {
 	t.Helper()
 	if _, err := io.WriteString(s.in, line+"\n"); err != nil {
 		t.Fatal(err)
@@ -85,9 +86,16 @@ func (s *served) ask(t *testing.T, line string) map[string]any {
 	if err := json.Unmarshal(answer, &m); err != nil {
 		t.Fatalf("%v in %q", err, answer)
 	}
+	return m
+}
+
+// ask is exchange for a message that is answered with a result.
+func (s *served) ask(t *testing.T, line string) map[string]any {
+	t.Helper()
+	m := s.exchange(t, line)
 	result, ok := m["result"].(map[string]any)
 	if !ok {
-		t.Fatalf("got %s", answer)
+		t.Fatalf("got %v", m)
 	}
 	return result
 }

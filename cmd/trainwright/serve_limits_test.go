@@ -3,9 +3,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,23 +23,6 @@ func serveIn(t *testing.T, workspace string, flags ...string) *served {
 }
 
 const helloLine = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"claude-code","version":"1"}}}`
-
-// exchange sends a line and gives the next message, whatever it is.
-func (s *served) exchange(t *testing.T, line string) map[string]any {
-	t.Helper()
-	if _, err := io.WriteString(s.in, line+"\n"); err != nil {
-		t.Fatal(err)
-	}
-	answer, err := s.out.ReadBytes('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	var m map[string]any
-	if err := json.Unmarshal(answer, &m); err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
 
 func names(list any) string {
 	var out []string

@@ -1,6 +1,9 @@
 package engine
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Caller is the one who called a tool, seen from inside: someone who can be told how far long work is, and perhaps asked.
 // Internal code never learns whether that is an MCP client or a terminal.
@@ -57,13 +60,8 @@ func Ask(ctx context.Context, caller Caller, q Question) (Answer, error) {
 		return Answer{}, nil
 	}
 	answer, err := caller.Ask(ctx, q)
-	if err != nil || answer.Reply != Accepted || len(q.Choices) == 0 {
+	if err != nil || answer.Reply != Accepted || len(q.Choices) == 0 || slices.Contains(q.Choices, answer.Choice) {
 		return answer, err
-	}
-	for _, c := range q.Choices {
-		if c == answer.Choice {
-			return answer, nil
-		}
 	}
 	answer.Reply, answer.Choice = Ignored, ""
 	return answer, nil

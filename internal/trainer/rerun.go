@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,13 +45,12 @@ func (t *Trainer) freezeJob(ctx context.Context, run *engine.Run, made Codegen, 
 
 // snapshotSpec is what a snapshot of the job's code is taken of.
 func (t *Trainer) snapshotSpec(run *engine.Run, made Codegen, folder string) snapshot.Spec {
-	root := made.Root
-	if root == "" {
-		root = filepath.Dir(made.Entrypoint)
-	}
-	return snapshot.Spec{ProjectRoot: root, CodeSaveDir: run.CodeSaveDir, Entrypoint: made.Entrypoint, Python: made.Command[0], Folder: folder, Exclude: []string{run.Workdir},
+	return snapshot.Spec{ProjectRoot: projectRoot(made), CodeSaveDir: run.CodeSaveDir, Entrypoint: made.Entrypoint, Python: made.Command[0], Folder: folder, Exclude: []string{run.Workdir},
 		Environ: t.Runtime.Environ(), Now: t.Engine.Now()}
 }
+
+// projectRoot is the top of the tree that holds the code.
+func projectRoot(made Codegen) string { return cmp.Or(made.Root, filepath.Dir(made.Entrypoint)) }
 
 // outputFolders are where a script that is not told where to write puts its outputs by the names of formats.md.
 func outputFolders(root string) []string {

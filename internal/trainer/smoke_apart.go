@@ -59,7 +59,7 @@ func (w *smokeRun) held() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	roots := []string{w.p.t.snapshotSpec(run, w.made, "").ProjectRoot, run.CodeSaveDir}
+	roots := []string{projectRoot(w.made), run.CodeSaveDir}
 	held := map[string]string{}
 	for _, root := range roots {
 		entries, _, err := rundir.Tree(root, rundir.TreeOptions{MaxFiles: 50_000, MaxHashBytes: 1})
