@@ -88,6 +88,13 @@ tw_alive() {
 	[ "$tw_start" = "$2" ]
 }
 
+# tw_supervises PID START: this process supervises the job in tw_folder. Where there is no /proc its start is a time of the
+# wall clock, which moves when that is set; then the words it was started with count as well.
+tw_supervises() {
+	tw_alive "$1" "$2" && return
+	[ -z "$tw_proc" ] && [ "$1" -gt 0 ] && ps -ww -o args= -p "$1" 2>/dev/null | grep -qF "$tw_folder/runner.sh supervise"
+}
+
 # tw_table lists all processes: pid, parent, session (without /proc: process group), state.
 tw_table() {
 	if [ -n "$tw_proc" ]; then
@@ -562,7 +569,7 @@ tw_cancel() {
 	tw_peak=${tw_peak:-0}
 	if [ "$(tw_field boot_id)" = "$(tw_boot)" ]; then
 		tw_supervisor=$(tw_field supervisor_pid)
-		if tw_alive "${tw_supervisor:-0}" "$(tw_field supervisor_start_ticks)"; then
+		if tw_supervises "${tw_supervisor:-0}" "$(tw_field supervisor_start_ticks)"; then
 			kill -s TERM "$tw_supervisor"
 			return
 		fi
@@ -591,7 +598,7 @@ tw_look_at() {
 	echo "$(tw_boot)"
 	while [ $# -ge 5 ]; do
 		tw_folder=$1 tw_says='0 0'
-		if tw_alive "$2" "$3"; then tw_says='1 0'; elif tw_alive "$4" "$5"; then tw_says='0 1'; fi
+		if tw_supervises "$2" "$3"; then tw_says='1 0'; elif tw_alive "$4" "$5"; then tw_says='0 1'; fi
 		tw_mark="TRAINWRIGHT_JOB_MARK=$tw_folder/."
 		case $tw_says in *1*) echo "$tw_says 1" ;; *) if [ -n "$(tw_marked)" ]; then echo '0 0 1'; else echo '0 0 0'; fi ;; esac
 		shift 5
