@@ -55,7 +55,7 @@ tw_nap() {
 
 tw_boot() {
 	if [ -n "$tw_proc" ]; then cat "$tw_proc/sys/kernel/random/boot_id" 2>/dev/null; else
-		sysctl -n kern.boottime 2>/dev/null | sed -n 's/^{ sec = \([0-9]*\),.*/\1/p'
+		sysctl -n kern.bootsessionuuid 2>/dev/null || sysctl -n kern.boottime 2>/dev/null | sed -n 's/^{ sec = \([0-9]*\),.*/\1/p'
 	fi
 }
 

@@ -9,8 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootID is the time of the boot in seconds; "" where it can't be read.
+// bootID is the system's own name of this boot (kern.bootsessionuuid), where it has none the time of the boot in seconds, which
+// moves when the clock is set; "" where neither can be read.
 func bootID() string {
+	if session, err := unix.Sysctl("kern.bootsessionuuid"); err == nil && session != "" {
+		return session
+	}
 	seconds, err := host.BootTime()
 	if err != nil {
 		return ""
