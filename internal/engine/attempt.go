@@ -203,6 +203,9 @@ func (r *Run) attemptEvents() []map[string]any {
 	}
 	out := []map[string]any{}
 	for _, event := range events {
+		if event.Event == walkBegun {
+			continue // how it was called, not what happened
+		}
 		if n, ok := event.Detail["attempt"].(float64); ok && event.Event == attemptBegun && int(n) == r.Attempt {
 			out = out[:0] // what stands before it is of the attempts before; clocks are set back, lines are not
 		}

@@ -56,6 +56,9 @@ func (e *Engine) Walk(ctx context.Context, caller Caller, skill *Skill, call con
 	if run.stored != nil {
 		return *run.stored, nil
 	}
+	if err := e.noteWalk(ctx, run); err != nil {
+		return Envelope{}, err
+	}
 	deadline := e.Now().Add(wait(call))
 	for first := true; ; first = false {
 		state, err := run.standing(ctx)
@@ -83,6 +86,28 @@ func (e *Engine) Walk(ctx context.Context, caller Caller, skill *Skill, call con
 			return e.settled(ctx, run, at, after, finding.Merge(notes, found))
 		}
 	}
+}
+
+// walkBegun is the event of a run that the walker has been called for.
+const walkBegun = "walk_begun"
+
+// noteWalk records, once, that the run is walked.
+func (e *Engine) noteWalk(ctx context.Context, run *Run) error {
+	if run.walked() {
+		return nil
+	}
+	unlock, err := rundir.Lock(ctx, run.File(".lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return run.Dir.AppendEvent(rundir.Event{Time: e.Now(), Event: walkBegun, By: "agent"})
+}
+
+// walked says whether the walker was called for this run. Events that can't be read say nothing.
+func (r *Run) walked() bool {
+	events, _, err := r.Dir.Events()
+	return err == nil && slices.ContainsFunc(events, func(e rundir.Event) bool { return e.Event == walkBegun })
 }
 
 // changes turns what a walk finds changed at its start into notes of what it does about it: the phases run again in this

@@ -112,6 +112,22 @@ func (s standing) tells() int {
 	return at
 }
 
+// told is what the state itself has to say. A phase that is stale while an earlier one is open runs again when its turn
+// comes: nothing is to be done about that.
+func (s standing) told() []finding.Finding {
+	stale := slices.IndexFunc(s.phases, func(p rundir.PhaseState) bool { return len(p.Stale) > 0 })
+	if stale <= s.firstOpen() {
+		return s.findings
+	}
+	out := slices.Clone(s.findings)
+	for i, f := range out {
+		if f.Code == "phase_stale" {
+			out[i].Severity, out[i].Remedy = finding.Note, "nothing to do: it runs again when its turn comes"
+		}
+	}
+	return out
+}
+
 // warnings are what the passed phases found and did not stop at.
 func (s standing) warnings() []finding.Finding {
 	var out []finding.Finding

@@ -16,7 +16,7 @@ import (
 // last phase of the intent is done (settled.md).
 func (e *Engine) envelope(ctx context.Context, run *Run, at int, state standing, notes []finding.Finding) Envelope {
 	phase, reply := state.phases[at], state.answers[at]
-	findings := finding.Merge(notes, state.findings)
+	findings := finding.Merge(notes, state.told())
 	if phase.Record != nil && phase.Status != contract.StatePending {
 		findings = finding.Merge(findings, phase.Record.Findings)
 	}
@@ -87,14 +87,13 @@ func (e *Engine) next(run *Run, state standing, at int) *NextCall {
 	if bad := state.failed(at); bad >= 0 {
 		at = bad // the way out of the failure is the failed phase's to tell
 	} else if open := state.firstOpen(); state.judged(at) && open <= state.last {
-		return &NextCall{Tool: run.Skill.Phases[open].Tool(), Arguments: map[string]any{"run_id": run.ID}}
+		return run.onward(open)
 	}
 	if own := state.answers[at].Next; own != nil && own.Tool == "" {
 		return nil
 	} else if own != nil {
 		return own
 	}
-	id := map[string]any{"run_id": run.ID}
 	if state.phases[at].Status == contract.StateRunning {
 		return &NextCall{Tool: run.Skill.Walker, Arguments: map[string]any{"run_id": run.ID, "wait_seconds": 300}}
 	}
@@ -102,7 +101,20 @@ func (e *Engine) next(run *Run, state standing, at int) *NextCall {
 	if open > state.last || state.phases[open].Status == contract.StateFailed {
 		return nil
 	}
-	return &NextCall{Tool: run.Skill.Phases[open].Tool(), Arguments: id}
+	if open == at { // its gate waits
+		return &NextCall{Tool: run.Skill.Phases[at].Tool(), Arguments: map[string]any{"run_id": run.ID}}
+	}
+	return run.onward(open)
+}
+
+// onward is the call that goes on with the phase at index open: the walker where the run was walked before, so that an agent
+// that has answered a gate's question does not have to call every phase after it.
+func (r *Run) onward(open int) *NextCall {
+	tool := r.Skill.Phases[open].Tool()
+	if r.walked() {
+		tool = r.Skill.Walker
+	}
+	return &NextCall{Tool: tool, Arguments: map[string]any{"run_id": r.ID}}
 }
 
 // observe fills what the observation derives from the state: passed phases, missing fields, the risks that any phase

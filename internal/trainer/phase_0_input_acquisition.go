@@ -108,8 +108,13 @@ func (p acquisition) gate(out *engine.Outcome, c *capture, candidates []evidence
 	}
 	out.Check("source", len(c.sources) > 0, "something was captured")
 	entry := c.scan != nil && (c.entry != "" && c.scan.Entrypoint(c.entry) != nil || c.entry == "" && handoff.Inputs.Model.TrainingEntrypoint == "")
-	out.Check("entrypoint_or_model_code", entry, "a training entry point or model code is known")
-	if !entry {
+	planned := !entry && c.codeless()
+	out.Check("entrypoint_or_model_code", entry || planned, "a training entry point or model code is known, or accepted as MISSING by a step that ends with a plan")
+	if planned {
+		out.Assumptions = append(out.Assumptions, "MISSING: model.training_entrypoint (nothing here trains; the plan says what must be written)")
+		out.Findings = append(out.Findings, finding.Finding{Code: "code_to_be_written", Severity: finding.Warning, What: "no script here trains a model: the plan is for code that must be written",
+			Where: &finding.Where{Path: c.step.Run.Roots.Workspace()}, Remedy: "if there is code after all, name it in inputs.model.training_entrypoint"})
+	} else if !entry {
 		out.Needs = append(out.Needs, c.entryNeed())
 	}
 	goal := handoff.StepGoal != "" || handoff.TaskContext.UserGoal != ""
@@ -124,7 +129,7 @@ func (p acquisition) gate(out *engine.Outcome, c *capture, candidates []evidence
 		out.Choices = append(out.Choices, dataChoice(c.dataFiles()))
 	}
 	strategy := has("training.")
-	out.Check("strategy_constraint", strategy, "at least one strategy parameter is known")
+	out.Check("strategy_constraint", strategy || planned, "at least one strategy parameter is known, or accepted as MISSING by a step that ends with a plan")
 	if !strategy && entry { // without a script there is nobody yet whose defaults could say it
 		out.Needs = append(out.Needs, engine.Need{Field: "training.epochs_or_steps", Why: "gate of phase 0: at least one core strategy parameter",
 			WhereToLook: []string{"the project's README or config", "ask the user"}, Candidates: []string{}})
@@ -136,6 +141,17 @@ func (p acquisition) gate(out *engine.Outcome, c *capture, candidates []evidence
 			out.Blockers = append(out.Blockers, n.Field)
 		}
 	}
+}
+
+// codeless says that there is no code to plan with, and that the step ends before any would run: a folder with data and a
+// sentence. The handoff names no code, and the workspace has no script that trains.
+func (c *capture) codeless() bool {
+	in := c.step.Run.Handoff.Inputs
+	if in.Model.CodePath != "" || in.Model.TrainingEntrypoint != "" || in.Runtime.ExecutionIntent == contract.IntentValidateOnly || runs(c.step.Run.Handoff) {
+		return false
+	}
+	tree := c.around()
+	return tree != nil && len(tree.Entrypoints) == 0
 }
 
 // around is what the project says, or where no project is known what the workspace does.

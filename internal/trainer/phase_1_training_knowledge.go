@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/criteria"
 	"github.com/trainwright/trainwright/internal/engine"
 	"github.com/trainwright/trainwright/internal/evidence"
 	"github.com/trainwright/trainwright/internal/finding"
@@ -86,7 +89,7 @@ func (p knowledge) Run(ctx context.Context, step *engine.Step) (engine.Outcome, 
 	ledger.addRole(step.Run.Handoff, view)
 	ledger.settle()
 	out.Findings = append(out.Findings, ledger.findings...)
-	p.gate(&out, step, ledger, view)
+	p.gate(ctx, &out, step, ledger, view)
 	out.Choices = ledger.choices(ctx, step.Run, view, out.Needs)
 	recalled, err := p.t.recallFor(ctx, step, p.Name(), "principle and config", ledger.facts, sources)
 	if err != nil {
@@ -103,7 +106,7 @@ func (p knowledge) Run(ctx context.Context, step *engine.Step) (engine.Outcome, 
 
 // gate 1: how the model is instantiated, the checkpoint's role, minimal data format and target, a runnable objective and
 // a validation clue.
-func (p knowledge) gate(out *engine.Outcome, step *engine.Step, l *ledger, view projectView) {
+func (p knowledge) gate(ctx context.Context, out *engine.Outcome, step *engine.Step, l *ledger, view projectView) {
 	h := step.Run.Handoff
 	need := func(ok bool, check, field, why string, where ...string) {
 		out.Check(check, ok, why)
@@ -116,7 +119,11 @@ func (p knowledge) gate(out *engine.Outcome, step *engine.Step, l *ledger, view 
 	if view.script() == nil && view.Root != "" {
 		instantiation = "model.instantiation"
 	}
-	need(view.script() != nil || l.value("model.instantiation") != nil, "model_instantiation", instantiation, "how the model or runner is instantiated", placesToLook(view)...)
+	unwritten := view.Root == "" && !runs(h) && l.value("model.instantiation") == nil // phase 0 has let a step without code pass
+	if unwritten {
+		out.Assumptions = append(out.Assumptions, "MISSING: model.instantiation (the plan says what must be written)")
+	}
+	need(unwritten || view.script() != nil || l.value("model.instantiation") != nil, "model_instantiation", instantiation, "how the model or runner is instantiated, or accepted as MISSING by a step that ends with a plan", placesToLook(view)...)
 	need(l.value("checkpoint.role") != nil, "checkpoint_role", "checkpoint.role", "from scratch, continue or fine-tune", "ask the user")
 	hasData := l.value("data.train_source") != nil || l.value("data.source") != nil
 	need(hasData, "data_source", "data.train_source", "where the training data is", placesToLook(view)...)
@@ -125,24 +132,62 @@ func (p knowledge) gate(out *engine.Outcome, step *engine.Step, l *ledger, view 
 	need(objective, "objective", "task.objective", "a runnable objective", "ask the user")
 	clue := len(h.CompletionCriteria) > 0 || view.argument("data.val_source") != nil || view.argument("split.fractions") != nil || view.argument("output.metrics") != nil || h.Inputs.Data.SplitHint != ""
 	need(clue, "validation_clue", "completion_criteria", "how success is told", "ask the user")
+	target := ""
+	for i, n := range out.Needs {
+		switch n.Field {
+		case "completion_criteria":
+			out.Needs[i].Candidates = append([]string{}, criteria.Suggest(words(h))...)
+		case "data.target":
+			for _, choice := range targetOf(ctx, step.Run, view, l.facts) {
+				target = namedColumn(words(h), choice.Candidates)
+				out.Needs[i].WhereToLook = append([]string{}, choice.Candidates[:min(40, len(choice.Candidates))]...)
+			}
+		}
+	}
 	out.Decide()
 	switch {
 	case len(out.Needs) == 0:
 	case slices.ContainsFunc(out.Needs, func(n engine.Need) bool { return n.Field == "completion_criteria" || n.Field == "task.objective" }):
-		// These stand in the handoff and nowhere else.
-		handoff := map[string]any{}
-		for _, n := range out.Needs {
-			switch n.Field {
-			case "completion_criteria":
-				handoff["completion_criteria"] = []any{"<metric and bound, such as test/rmse below 0.5>"}
-			case "task.objective":
-				handoff["step_goal"] = "<what the step must reach>"
-			}
-		}
-		out.Next = &engine.NextCall{Tool: step.Run.Skill.Walker, Arguments: map[string]any{"run_id": step.Run.ID, "step_handoff": handoff}}
+		out.Next = p.handoffCall(step.Run, out.Needs, target)
 	default:
 		out.Next = factCall(step.Run, p.Tool(), out.Needs)
 	}
+}
+
+// handoffCall supplies what stands in the handoff and nowhere else; with it what may stand there as well.
+func (p knowledge) handoffCall(run *engine.Run, needs []engine.Need, target string) *engine.NextCall {
+	handoff := map[string]any{}
+	for _, n := range needs {
+		switch n.Field {
+		case "completion_criteria":
+			handoff["completion_criteria"] = []string{"<metric and bound, such as test/rmse below 0.5>"}
+			if len(n.Candidates) > 0 {
+				handoff["completion_criteria"] = n.Candidates
+			}
+		case "task.objective":
+			handoff["step_goal"] = "<what the step must reach>"
+		case "data.target":
+			if target == "" {
+				target = "<column>"
+			}
+			handoff["inputs"] = map[string]any{"data": map[string]any{"domain_metadata": map[string]any{"target": target}}}
+		}
+	}
+	return &engine.NextCall{Tool: run.Skill.Walker, Arguments: map[string]any{"run_id": run.ID, "step_handoff": handoff}}
+}
+
+// namedColumn is the one of these columns whose name stands as a word in the user's words, or "" where none or several do.
+func namedColumn(said string, columns []string) string {
+	named := ""
+	for _, word := range strings.FieldsFunc(said, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' }) {
+		if slices.Contains(columns, word) && word != named {
+			if named != "" {
+				return ""
+			}
+			named = word
+		}
+	}
+	return named
 }
 
 func placesToLook(view projectView) []string {

@@ -355,7 +355,7 @@ func (p dataAndSplit) gate(w *dataWork) {
 		}
 		out.Check("split", w.spec != nil || !required, "how the data is split")
 		if w.spec == nil {
-			out.Needs = append(out.Needs, engine.Need{Field: "data.split", Why: "gate of phase 2: neither files, split_hint nor the script say how the data is split", WhereToLook: append(placesToLook(w.view), "ask the user"), Candidates: []string{}})
+			out.Needs = append(out.Needs, engine.Need{Field: "data.split", Why: "gate of phase 2: neither files, split_hint nor the script say how the data is split", WhereToLook: append(placesToLook(w.view), "ask the user"), Candidates: w.splitCandidates()})
 		}
 	}
 	if w.ownSplit {
@@ -381,6 +381,48 @@ func (w *dataWork) columns() []string {
 	return w.profile.Order[:min(40, len(w.profile.Order))]
 }
 
+// fewClasses is up to how many distinct values a target is taken for classes when a split is proposed.
+const fewClasses = 20
+
+// proposedSplit is the split that the next call proposes: it is made only when the agent sends it. Rows that carry a date
+// get none, since drawing them at random would let a model see the future.
+func (w *dataWork) proposedSplit() map[string]any {
+	strategy := dataset.Random
+	var target *dataset.Column
+	if w.profile != nil {
+		target = w.profile.Columns[w.sample.Target.Name]
+	}
+	switch {
+	case w.dated() != "":
+		strategy = "<random, stratified or predefined: column " + w.dated() + " holds dates>"
+	case target != nil && !target.DistinctAtLeast && target.Distinct <= fewClasses && target.Type != dataset.TypeNumber:
+		strategy = dataset.Stratified
+	}
+	return map[string]any{"strategy": strategy, "fractions": map[string]any{"train": 0.7, "val": 0.15, "test": 0.15}, "seed": 17}
+}
+
+// splitCandidates says the proposed split in words.
+func (w *dataWork) splitCandidates() []string {
+	proposed := w.proposedSplit()
+	if w.dated() != "" {
+		return []string{}
+	}
+	return []string{fmt.Sprintf("%s train 0.7, val 0.15, test 0.15, seed 17", proposed["strategy"])}
+}
+
+// dated is the first column of dates, if there is one.
+func (w *dataWork) dated() string {
+	if w.profile == nil {
+		return ""
+	}
+	for _, name := range w.profile.Order {
+		if c := w.profile.Columns[name]; c != nil && c.Type == dataset.TypeDate {
+			return name
+		}
+	}
+	return ""
+}
+
 // dataCall is the call that answers what the gate waits for.
 func (w *dataWork) dataCall(tool string) *engine.NextCall {
 	data := map[string]any{}
@@ -389,7 +431,7 @@ func (w *dataWork) dataCall(tool string) *engine.NextCall {
 		case "data.target":
 			data["target"] = "<column>"
 		case "data.split":
-			data["split"] = map[string]any{"strategy": "<random, stratified or predefined>", "fractions": map[string]any{"train": "<fraction>", "val": "<fraction>", "test": "<fraction>"}, "seed": "<seed>"}
+			data["split"] = w.proposedSplit()
 		}
 	}
 	arguments := map[string]any{"run_id": w.step.Run.ID}

@@ -100,7 +100,7 @@ func (p strategyPhase) Run(ctx context.Context, step *engine.Step) (engine.Outco
 		return out, err
 	}
 	step.Say(p.Name(), "settling the strategy")
-	s := &settler{facts: facts, view: view, chosen: map[string]any{}}
+	s := &settler{facts: facts, view: view, chosen: map[string]any{}, target: manifest.Schema.Target}
 	s.propose = given.Propose || step.Run.Handoff.Inputs.ExecutionFlags.AutonomousMode
 	if err := flattenStrategy(given.Strategy, s.chosen); err != nil {
 		return out, err
@@ -242,6 +242,13 @@ func (p strategyPhase) gate(out *engine.Outcome, step *engine.Step, s *settler, 
 			out.Needs = append(out.Needs, engine.Need{Field: spec.field, Why: fmt.Sprintf("gate of phase 3: %s reaches the script as %s", spec.path, leaf.Status), WhereToLook: placesToLook(s.view), Candidates: []string{leaf.Fact}})
 		}
 	}
+	if s.view.script() == nil { // none of them reaches a script: they are of the plan alone
+		for _, spec := range leaves {
+			if leaf := s.leaves[spec.path]; leaf.Status == evidence.Assumption {
+				out.Assumptions = append(out.Assumptions, fmt.Sprintf("ASSUMPTION: %s = %s (%s)", spec.path, show(leaf.Value), leaf.Why))
+			}
+		}
+	}
 	role := s.facts != nil && holding(s.facts, "checkpoint.role") != nil
 	out.Check("checkpoint_semantics", role && !hasCode(out.Findings, "checkpoint_role_unsupported"), "the checkpoint's role agrees with what the script can do")
 	out.Decide()
@@ -254,8 +261,16 @@ func (p strategyPhase) gate(out *engine.Outcome, step *engine.Step, s *settler, 
 	if out.Gate.Passed && openIntent(step.Run.Handoff) {
 		out.Step = contract.StatusPartial
 		out.Needs = append(out.Needs, engine.Need{Field: "runtime.execution_intent", Why: "the plan is ready; whether code is generated or the job runs was not said", WhereToLook: []string{"ask the user"}, Candidates: []string{}})
-		out.Next = &engine.NextCall{Tool: step.Run.Skill.Walker, Arguments: map[string]any{"run_id": step.Run.ID,
-			"step_handoff": map[string]any{"inputs": map[string]any{"runtime": map[string]any{"execution_intent": contract.IntentRunLocal}}}}}
+		amendment := map[string]any{"inputs": map[string]any{"runtime": map[string]any{"execution_intent": contract.IntentRunLocal}}}
+		if len(step.Run.Handoff.CompletionCriteria) == 0 {
+			// The one call that says how to go on can say as well when the training is good enough.
+			suggested := criteria.Suggest(words(step.Run.Handoff))
+			out.Needs = append(out.Needs, engine.Need{Field: "completion_criteria", Why: "no criterion says when the training is good enough; without one it ends as partial", WhereToLook: append(placesToLook(s.view), "ask the user"), Candidates: append([]string{}, suggested...)})
+			if len(suggested) > 0 {
+				amendment["completion_criteria"] = suggested
+			}
+		}
+		out.Next = &engine.NextCall{Tool: step.Run.Skill.Walker, Arguments: map[string]any{"run_id": step.Run.ID, "step_handoff": amendment}}
 	}
 }
 

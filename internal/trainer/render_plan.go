@@ -11,7 +11,7 @@ import (
 func renderPlan(run *engine.Run, plan Plan, view projectView, out engine.Outcome) []byte {
 	var m markdown
 	m.line("# Training plan")
-	m.line("\nRun %s: %s", code(run.ID), cellText(run.Handoff.StepGoal))
+	m.line("\nRun %s: %s", code(run.ID), cellText(words(run.Handoff)))
 	m.heading(2, "Strategy")
 	var rows [][]string
 	for _, spec := range leaves {

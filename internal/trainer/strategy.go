@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/dataset"
 	"github.com/trainwright/trainwright/internal/evidence"
 	"github.com/trainwright/trainwright/internal/finding"
 )
@@ -98,6 +100,7 @@ type settler struct {
 	view     projectView
 	chosen   map[string]any // flattened strategy of the call
 	propose  bool
+	target   contract.TargetColumn
 	leaves   map[string]Leaf
 	open     []leafSpec // leaves that reach the script and that nobody has settled
 	unsure   []leafSpec // leaves that reach the script without being CONFIRMED
@@ -139,8 +142,11 @@ func (s *settler) leaf(spec leafSpec) Leaf {
 		leaf.Status, leaf.Why = evidence.Inferred, "no argument of the script sets it; the script decides"
 		if s.view.script() == nil {
 			leaf.Status, leaf.Why = evidence.Missing, "nothing says it"
-			if s.propose && spec.proposal != nil {
-				leaf.Value, leaf.Status, leaf.Why = spec.proposal, evidence.Assumption, spec.why
+			switch proposal, why := s.proposal(spec); {
+			case s.propose && proposal != nil:
+				leaf.Value, leaf.Status, leaf.Why = proposal, evidence.Assumption, why
+			case s.view.Root == "" && slices.Contains(coreLeaves, spec.path):
+				s.open = append(s.open, spec) // without code nobody else decides it
 			}
 		}
 	case s.propose && spec.proposal != nil:
@@ -152,6 +158,23 @@ func (s *settler) leaf(spec leafSpec) Leaf {
 		leaf.Status, leaf.Why = evidence.Inferred, fmt.Sprintf("%s is left at the script's own default", argument.Name)
 	}
 	return leaf
+}
+
+// coreLeaves are what a plan for code that is still to be written can't do without.
+var coreLeaves = []string{"loss", "optimizer.name", "batch.micro", "epochs"}
+
+// proposal is what is proposed for a leaf; the loss follows from what the target holds.
+func (s *settler) proposal(spec leafSpec) (value any, why string) {
+	if spec.path != "loss" {
+		return spec.proposal, spec.why
+	}
+	switch s.target.Type {
+	case dataset.TypeString, dataset.TypeBoolean:
+		return "cross_entropy", fmt.Sprintf("%s holds classes", s.target.Name)
+	case dataset.TypeNumber:
+		return "mse", fmt.Sprintf("%s is a number", s.target.Name)
+	}
+	return nil, ""
 }
 
 // sameNumber compares values as JSON numbers or texts, so that 3e-4 and 0.0003 are one.
