@@ -9,9 +9,10 @@ demo: build
 	go run ./examples/demo -server bin/trainwright
 
 # Installs what the tests need beside Go (.ci/install says what and why), then runs all of them.
+# A process of the race detector would sleep for a second at its end; the tests start thousands.
 test:
 	.ci/install
-	go test -race -timeout 30m ./...
+	GORACE=atexit_sleep_ms=0 go test -race -timeout 30m ./...
 
 # Figures beside peers and limits, each measured in one run: the server beside the official TypeScript and Go SDKs; logs
 # beside tail and grep. Takes some minutes and 1 GB of the temporary folder.

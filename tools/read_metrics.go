@@ -3,7 +3,6 @@ package tools
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/trainwright/trainwright/internal/engine"
 	"github.com/trainwright/trainwright/internal/finding"
@@ -72,26 +70,8 @@ func readMetrics(deps Deps) Tool {
 			}
 			return metricsOf(e.Roots, in)
 		},
-		more[ReadMetricsOutput]{toolset: SetWorkspace, rest: "name one metric, or a split", text: metricsText, schema: readMetricsSchema})
+		more[ReadMetricsOutput]{toolset: SetWorkspace, rest: "name one metric, or a split", text: metricsText, schema: brief[ReadMetricsOutput]("points", "compared")}) // points are what first and last of a series are
 }
-
-// readMetricsSchema tells the entries of series alone: points are what first and last of a series are, and of compared
-// the names say enough.
-var readMetricsSchema = sync.OnceValue(func() json.RawMessage {
-	var schema map[string]any
-	if err := json.Unmarshal(shallow(mustSchema(new(ReadMetricsOutput))), &schema); err != nil {
-		panic(fmt.Sprintf("schema: %v", err))
-	}
-	properties, _ := schema["properties"].(map[string]any)
-	for _, list := range []string{"points", "compared"} {
-		properties[list] = map[string]any{"type": "array", "items": map[string]any{"type": "object", "properties": map[string]any{}}}
-	}
-	encoded, err := marshal(schema)
-	if err != nil {
-		panic(fmt.Sprintf("schema: %v", err))
-	}
-	return encoded
-})
 
 func metricsOf(roots *rundir.Roots, in ReadMetricsInput) (ReadMetricsOutput, error) {
 	out := ReadMetricsOutput{Series: []metrics.Summary{}, Findings: []finding.Finding{}}

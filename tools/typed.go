@@ -188,6 +188,30 @@ func shallow(schema json.RawMessage) json.RawMessage {
 	return encoded
 }
 
+// brief is the output schema of Out with these properties told by their type alone: their names say enough, and an output
+// schema has a budget.
+func brief[Out any](properties ...string) Schema {
+	return sync.OnceValue(func() json.RawMessage {
+		var schema map[string]any
+		if err := json.Unmarshal(shallow(mustSchema(new(Out))), &schema); err != nil {
+			panic(fmt.Sprintf("schema: %v", err))
+		}
+		all, _ := schema["properties"].(map[string]any)
+		for _, name := range properties {
+			of, _ := all[name].(map[string]any)
+			entry := map[string]any{"type": "object", "properties": map[string]any{}}
+			if all[name] = any(entry); of["type"] == "array" {
+				all[name] = map[string]any{"type": "array", "items": entry}
+			}
+		}
+		encoded, err := marshal(schema)
+		if err != nil {
+			panic(fmt.Sprintf("schema: %v", err))
+		}
+		return encoded
+	})
+}
+
 // outline keeps the types and names of a schema down to depth objects.
 func outline(schema map[string]any, depth int) map[string]any {
 	out := map[string]any{}

@@ -147,6 +147,9 @@ func findPlaceholders(tree any, path string, into *finding.Refused) {
 	}
 }
 
+// Look opens a run for reading alone; Open is the way to work on one.
+func (e *Engine) Look(id string) (*Run, error) { return e.openByID(id) }
+
 func (e *Engine) openByID(id string) (*Run, error) {
 	entry, err := e.index().Get(id)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/trainwright/trainwright/internal/finding"
 	"github.com/trainwright/trainwright/internal/jobs"
 	"github.com/trainwright/trainwright/internal/metrics"
+	"github.com/trainwright/trainwright/internal/rundir"
 )
 
 // bestEpoch is the checkpoint whose numbers count: its epoch or step where summary.json names them.
@@ -242,13 +243,18 @@ func (w *validationWork) unitOf(metric string) string {
 
 // targets are the server's own targets of a part, by sample id.
 func (w *validationWork) targets(split string) (map[string]string, error) {
-	for _, f := range w.manifest.Files {
+	return targetsOf(context.Background(), w.step.Run.Dir, w.manifest, split)
+}
+
+// targetsOf reads the targets of a part from the data that the manifest names; nil where there is no such part.
+func targetsOf(ctx context.Context, dir rundir.Dir, manifest contract.DataManifest, split string) (map[string]string, error) {
+	for _, f := range manifest.Files {
 		if f.Part == split {
-			id := w.manifest.Schema.ID
+			id := manifest.Schema.ID
 			if strings.HasPrefix(id, "row-") {
 				id = ""
 			}
-			return dataset.Targets(context.Background(), w.step.Run.Dir.Abs(f.Path), id, w.manifest.Schema.Target.Name)
+			return dataset.Targets(ctx, dir.Abs(f.Path), id, manifest.Schema.Target.Name)
 		}
 	}
 	return nil, nil
@@ -358,16 +364,22 @@ func (w *validationWork) known() string {
 	return strings.Join(names, ", ")
 }
 
-// evidenceFor is the claim that a criterion is judged by. A bare name means test, else val, never train (settled.md).
+// evidenceFor is the claim that a criterion is judged by.
 func (w *validationWork) evidenceFor(key metrics.Key) *evidence.Claim {
+	return strongest(w.claims, key, evidence.Recomputed, evidence.Logged)
+}
+
+// strongest is the claim about a metric at the first of these levels that has one. A bare name means test, else val, never
+// train (settled.md).
+func strongest(claims []evidence.Claim, key metrics.Key, levels ...string) *evidence.Claim {
 	splits := []string{key.Split}
 	if key.Split == "" {
 		splits = []string{"test", "val"}
 	}
 	for _, split := range splits {
-		for _, level := range []string{evidence.Recomputed, evidence.Logged} {
-			for i := range w.claims {
-				if c := &w.claims[i]; c.Split == split && c.Metric == key.Name && c.Level == level {
+		for _, level := range levels {
+			for i := range claims {
+				if c := &claims[i]; c.Split == split && c.Metric == key.Name && c.Level == level {
 					return c
 				}
 			}

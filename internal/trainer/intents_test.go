@@ -219,7 +219,7 @@ func TestFailedJobAndAnotherLaunch(t *testing.T) {
 func TestPlainRequestFollowingNextCalls(t *testing.T) {
 	f := newFixture(t)
 	call := contract.Call{}
-	handoff := contract.FromRequest("Train the model in this folder & tell me if the test accuracy is >= 0.8 <soon>\nor later")
+	handoff := contract.FromRequest("Train the model in this folder & tell me whether it is any good <soon>\nor later")
 	call.Handoff = &handoff
 	var answer engine.Envelope
 	for n := range 6 {

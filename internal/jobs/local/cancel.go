@@ -21,6 +21,7 @@ func (r *Runtime) Cancel(ctx context.Context, folder string) (jobs.Status, error
 	if err != nil {
 		return jobs.Status{}, err
 	}
+	defer r.left(ctx, folder)
 	if status, done, err := jobs.Ended(folder, request); done || err != nil {
 		status.Findings = append(status.Findings, jobs.AlreadyFinished(folder, request))
 		return status, err
@@ -48,6 +49,19 @@ func (r *Runtime) Cancel(ctx context.Context, folder string) (jobs.Status, error
 		status.Findings = append(status.Findings, jobs.CancelPending(folder, request))
 	}
 	return status, err
+}
+
+// left waits for the supervisor of a job that has ended, which puts the verdict beside the exit record and goes: what comes
+// after a cancel may take the folder away. It is a matter of milliseconds, and given up after leaveWait.
+func (r *Runtime) left(ctx context.Context, folder string) {
+	state, err := jobs.ReadState(folder)
+	if err != nil || state == nil || state.BootID != r.bootID || r.machine(folder).Elsewhere(*state) {
+		return
+	}
+	if exit, err := jobs.ReadExit(folder); exit == nil || err != nil {
+		return // it is still at work
+	}
+	_, _ = jobs.Await(ctx, leaveWait, func() (bool, error) { return !r.runs(state.SupervisorPID, state.SupervisorTicks), nil })
 }
 
 // press brings the end nearer: it wakes a living supervisor once, and does the work of one that is gone or never was.

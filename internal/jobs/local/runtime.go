@@ -85,10 +85,12 @@ const supervisorLog = "supervisor.log"
 // stageVariable marks the second of the two processes that a launch takes.
 const stageVariable = "TRAINWRIGHT_SUPERVISE_STAGE"
 
-// startWait bounds Submit's wait for the supervisor's first word, endWait what Cancel waits beyond the grace.
+// startWait bounds Submit's wait for the supervisor's first word, endWait what Cancel waits beyond the grace, leaveWait what it
+// waits after that for the supervisor to go.
 const (
 	startWait = 45 * time.Second
 	endWait   = 10 * time.Second
+	leaveWait = 2 * time.Second
 )
 
 // Submit starts the job in folder and waits until its command runs or has ended. It may be called again at any time, by any
