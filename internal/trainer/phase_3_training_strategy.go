@@ -216,13 +216,18 @@ func (p strategyPhase) check(out *engine.Outcome, plan Plan, view projectView, f
 var checkpointRoles = map[string]string{contract.RoleResumeTraining: "checkpoint.resume_checkpoint", contract.RoleInitFromCheckpoint: "checkpoint.init_checkpoint",
 	contract.RoleFinetune: "checkpoint.finetune_checkpoint"}
 
-func trainRows(manifest contract.DataManifest) int64 {
+// trainRows are the rows of all training files; 0 where one of them was not counted.
+func trainRows(manifest contract.DataManifest) (rows int64) {
 	for _, f := range manifest.Files {
-		if f.Part == "train" && f.Rows != nil {
-			return *f.Rows
+		switch {
+		case f.Part != "train":
+		case f.Rows == nil:
+			return 0
+		default:
+			rows += *f.Rows
 		}
 	}
-	return 0
+	return rows
 }
 
 // gate 3: nothing that reaches the script is open, and what reaches it unconfirmed was asked for.
@@ -283,14 +288,25 @@ func hasCode(findings []finding.Finding, code string) bool {
 	return slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Code == code })
 }
 
-// estimates shows the arithmetic of steps where its numbers are known.
+// estimates shows the arithmetic of steps where its numbers are known. An optimizer step takes micro-batch × accumulation ×
+// processes samples; whether the script drops an incomplete last one is not known, so both counts are given.
 func estimates(plan Plan, manifest contract.DataManifest) []string {
 	rows := trainRows(manifest)
-	batch, okB := asFloat(plan.Leaves["batch.micro"].Value)
+	micro, okB := asFloat(plan.Leaves["batch.micro"].Value)
 	epochs, okE := asFloat(plan.Leaves["epochs"].Value)
-	if rows == 0 || !okB || !okE || batch <= 0 {
+	if rows == 0 || !okB || !okE || micro < 1 {
 		return []string{"steps: unknown (training rows, batch size or epochs are not all known)"}
 	}
-	steps := (rows + int64(batch) - 1) / int64(batch)
-	return []string{fmt.Sprintf("steps per epoch = ceil(%d rows / %g) = %d", rows, batch, steps), fmt.Sprintf("optimizer steps in all = %d × %g epochs = %d", steps, epochs, steps*int64(epochs))}
+	batch, shown := int64(micro), fmt.Sprintf("%g", micro)
+	for _, path := range []string{"batch.accumulation", "batch.world_size"} {
+		if n, ok := asFloat(plan.Leaves[path].Value); ok && n > 1 {
+			batch, shown = batch*int64(n), fmt.Sprintf("%s × %g", shown, n)
+		}
+	}
+	if whole := rows / batch; whole*batch != rows {
+		return []string{fmt.Sprintf("optimizer steps per epoch = %d rows / (%s) = %d, and one more where the incomplete last batch is kept", rows, shown, whole),
+			fmt.Sprintf("optimizer steps in all = %d to %d over %g epochs", whole*int64(epochs), (whole+1)*int64(epochs), epochs)}
+	}
+	return []string{fmt.Sprintf("optimizer steps per epoch = %d rows / (%s) = %d", rows, shown, rows/batch),
+		fmt.Sprintf("optimizer steps in all = %d × %g epochs = %d", rows/batch, epochs, rows/batch*int64(epochs))}
 }

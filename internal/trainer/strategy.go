@@ -126,6 +126,10 @@ func (s *settler) leaf(spec leafSpec) Leaf {
 		leaf.Argument = argument.Name
 	}
 	chosen, has := s.chosen[spec.path]
+	proposal, why := s.proposal(spec)
+	if argument != nil && len(argument.Choices) > 0 && !slices.ContainsFunc(argument.Choices, func(c any) bool { return sameNumber(c, proposal) }) {
+		proposal = nil // the script would refuse it
+	}
 	switch {
 	case has && fact != nil && sameNumber(chosen, fact.Value):
 		leaf.Value, leaf.Status, leaf.Fact = fact.Value, fact.Status, fact.ID
@@ -142,15 +146,15 @@ func (s *settler) leaf(spec leafSpec) Leaf {
 		leaf.Status, leaf.Why = evidence.Inferred, "no argument of the script sets it; the script decides"
 		if s.view.script() == nil {
 			leaf.Status, leaf.Why = evidence.Missing, "nothing says it"
-			switch proposal, why := s.proposal(spec); {
+			switch {
 			case s.propose && proposal != nil:
 				leaf.Value, leaf.Status, leaf.Why = proposal, evidence.Assumption, why
 			case s.view.Root == "" && slices.Contains(coreLeaves, spec.path):
 				s.open = append(s.open, spec) // without code nobody else decides it
 			}
 		}
-	case s.propose && spec.proposal != nil:
-		leaf.Value, leaf.Status, leaf.Why = spec.proposal, evidence.Assumption, spec.why
+	case s.propose && proposal != nil:
+		leaf.Value, leaf.Status, leaf.Why = proposal, evidence.Assumption, why
 	case argument.Required || argument.Positional:
 		leaf.Status, leaf.Why = evidence.Missing, "the script demands "+argument.Name
 		s.open = append(s.open, spec)
