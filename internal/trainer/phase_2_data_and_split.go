@@ -355,7 +355,11 @@ func (p dataAndSplit) gate(w *dataWork) {
 		}
 		out.Check("split", w.spec != nil || !required, "how the data is split")
 		if w.spec == nil {
-			out.Needs = append(out.Needs, engine.Need{Field: "data.split", Why: "gate of phase 2: neither files, split_hint nor the script say how the data is split", WhereToLook: append(placesToLook(w.view), "ask the user"), Candidates: w.splitCandidates()})
+			why := "gate of phase 2: neither files, split_hint nor the script say how the data is split"
+			if column := w.dated(); column != "" {
+				why += "; column " + column + " holds dates, so that rows drawn at random would let the model see the future"
+			}
+			out.Needs = append(out.Needs, engine.Need{Field: "data.split", Why: why, WhereToLook: append(placesToLook(w.view), "ask the user"), Candidates: w.splitCandidates()})
 		}
 	}
 	if w.ownSplit {
@@ -394,7 +398,7 @@ func (w *dataWork) proposedSplit() map[string]any {
 	}
 	switch {
 	case w.dated() != "":
-		strategy = "<random, stratified or predefined: column " + w.dated() + " holds dates>"
+		strategy = "<random, stratified or predefined>"
 	case target != nil && !target.DistinctAtLeast && target.Distinct <= fewClasses && target.Type != dataset.TypeNumber:
 		strategy = dataset.Stratified
 	}
@@ -403,11 +407,10 @@ func (w *dataWork) proposedSplit() map[string]any {
 
 // splitCandidates says the proposed split in words.
 func (w *dataWork) splitCandidates() []string {
-	proposed := w.proposedSplit()
 	if w.dated() != "" {
 		return []string{}
 	}
-	return []string{fmt.Sprintf("%s train 0.7, val 0.15, test 0.15, seed 17", proposed["strategy"])}
+	return []string{fmt.Sprintf("%s train 0.7, val 0.15, test 0.15, seed 17", w.proposedSplit()["strategy"])}
 }
 
 // dated is the first column of dates, if there is one.

@@ -149,11 +149,14 @@ func (w *validationWork) gather() error {
 }
 
 // abs is where an output lies; a path that is absolute already, such as that of the job's own log, stays as it is.
-func (w *validationWork) abs(o string) string {
-	if filepath.IsAbs(o) {
-		return o
+func (w *validationWork) abs(o string) string { return under(w.base, o) }
+
+// under is the path of a file that is named with slashes, from base where it is not absolute.
+func under(base, name string) string {
+	if filepath.IsAbs(name) {
+		return name
 	}
-	return filepath.Join(w.base, filepath.FromSlash(o))
+	return filepath.Join(base, filepath.FromSlash(name))
 }
 
 // integrity compares every output and every data part with what was recorded when the job ended.

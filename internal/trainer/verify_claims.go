@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -75,7 +74,7 @@ func (t *Trainer) VerifyClaims(ctx context.Context, runID string, statements []S
 	if err != nil {
 		return answer, err
 	}
-	v := &verifier{ctx: ctx, run: run}
+	v := &verifier{ctx: ctx, run: run, computed: map[string]derived{}, logs: map[string]*metrics.Log{}}
 	if why := v.load(status); why != "" {
 		answer.NextCall = status.Run.NextCall
 		for _, s := range statements {
@@ -106,6 +105,14 @@ type verifier struct {
 	run      *engine.Run
 	claims   []evidence.Claim
 	manifest contract.DataManifest
+	computed map[string]derived      // by claim id
+	logs     map[string]*metrics.Log // by path as a claim names it
+}
+
+// derived is a number that was computed anew, or why it could not be.
+type derived struct {
+	value float64
+	why   string
 }
 
 // load reads what the validation left; it says why nothing can be checked.
@@ -138,7 +145,7 @@ func (v *verifier) verify(s Statement) Verification {
 		return out
 	}
 	out.Found = &value
-	met := v.agrees(c, s, value, &out)
+	met := agrees(c, value, &out)
 	if out.Verdict = DoesNotHold; met {
 		out.Verdict = Holds
 	}
@@ -147,31 +154,32 @@ func (v *verifier) verify(s Statement) Verification {
 
 // read gives the comparison that a statement makes, or why there is none.
 func (s Statement) read() (c criteria.Criterion, statistic, why string) {
+	var err error
 	switch {
 	case s.Statement != "":
-		c, said, err := criteria.ParseStatement(s.Statement)
-		if err != nil {
+		if c, statistic, err = criteria.ParseStatement(s.Statement); err != nil {
 			return c, "", refusalOf(err)[0].What + `; say it as "test accuracy is 0.93" or as metric and value`
 		}
-		if s.Statistic != "" {
-			said = s.Statistic
-		}
-		return c, said, ""
 	case s.Metric == "" || s.Value == nil:
 		return c, "", "neither a statement nor a metric with its value is given"
+	default:
+		key := metrics.ParseKey(s.Metric)
+		if s.Split != "" {
+			key.Split = metrics.ParseKey(s.Split + "/x").Split
+		}
+		if c, err = criteria.Parse(strings.TrimSpace(fmt.Sprintf("%s == %v %s", key, *s.Value, s.Unit))); err != nil {
+			return c, "", refusalOf(err)[0].What
+		}
 	}
-	key := metrics.ParseKey(s.Metric)
-	if s.Split != "" {
-		key.Split = metrics.ParseKey(s.Split + "/x").Split
-	}
-	c = criteria.Criterion{Key: key.String(), Split: key.Split, Name: key.Name, Op: "==", Value: *s.Value, Unit: s.Unit}
-	if s.Unit == "%" || s.Unit == "percent" {
-		c.Value, c.Unit, c.Percent = *s.Value/100, "", true
+	if s.Statistic != "" {
+		statistic = s.Statistic
 	}
 	if s.Tolerance != nil {
-		c.Tolerance = *s.Tolerance
+		if c, err = criteria.Parse(fmt.Sprintf("%s ± %v", c, *s.Tolerance)); err != nil {
+			return c, "", refusalOf(err)[0].What
+		}
 	}
-	return c, s.Statistic, ""
+	return c, statistic, ""
 }
 
 // derive finds the value anew: from the predictions where there are some, else from the log. A statistic asks for the log.
@@ -184,15 +192,16 @@ func (v *verifier) derive(key metrics.Key, statistic string, out *Verification) 
 	if claim == nil {
 		return 0, "the run's files have no value of " + key.String() + "; known: " + v.known()
 	}
-	path, why := v.file(claim.From[0])
-	if why != "" {
-		return 0, why
-	}
 	out.Level, out.Unit, out.From = claim.Level, claim.Unit, claim.From
 	if claim.Level == evidence.Recomputed {
-		return v.recompute(claim, path)
+		value, why = v.recompute(claim)
+	} else {
+		value, why = v.logged(claim, statistic, out)
 	}
-	return v.logged(claim, path, statistic, out)
+	if why != "" {
+		out.Level, out.Unit, out.From = "", "", nil
+	}
+	return value, why
 }
 
 // known names the metrics that the run has values of.
@@ -203,36 +212,37 @@ func (v *verifier) known() string {
 			names = append(names, name)
 		}
 	}
-	const shown = 12
-	if more := len(names) - shown; more > 0 {
-		names = append(names[:shown:shown], fmt.Sprintf("%d more", more))
-	}
 	if names == nil {
 		return "none"
 	}
-	return strings.Join(names, ", ")
+	return finding.Few(names, 12)
 }
 
-// file is where the bytes of a claim are. They must still be the ones that were validated.
-func (v *verifier) file(from evidence.Range) (path, why string) {
-	path = filepath.FromSlash(from.Path)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(v.run.CodeSaveDir, path)
-	}
-	sha, _, err := rundir.HashFile(path)
-	if err != nil {
-		return "", fmt.Sprintf("%s, which it rests on, can't be read: %v", from.Path, err)
-	}
+// changed says why the bytes of a claim prove nothing any more; "" when they are those that were validated.
+func changed(from evidence.Range, sha string) (why string) {
 	if from.SHA256 != "" && sha != from.SHA256 {
-		return "", from.Path + " changed after the run was validated"
+		return from.Path + " changed after the run was validated"
 	}
-	return path, ""
+	return ""
 }
 
-func (v *verifier) recompute(claim *evidence.Claim, path string) (value float64, why string) {
-	predictions, _, err := metrics.ReadPredictions(path, v.manifest.Schema.ID)
+// recompute computes a metric anew, once for all statements about it.
+func (v *verifier) recompute(claim *evidence.Claim) (value float64, why string) {
+	if known, ok := v.computed[claim.ID]; ok {
+		return known.value, known.why
+	}
+	value, why = v.compute(claim)
+	v.computed[claim.ID] = derived{value, why}
+	return value, why
+}
+
+func (v *verifier) compute(claim *evidence.Claim) (value float64, why string) {
+	predictions, _, err := metrics.ReadPredictions(under(v.run.CodeSaveDir, claim.From[0].Path), v.manifest.Schema.ID)
 	if err != nil {
 		return 0, refusalOf(err)[0].What
+	}
+	if why := changed(claim.From[0], predictions.SHA256); why != "" {
+		return 0, why
 	}
 	targets, err := targetsOf(v.ctx, v.run.Dir, v.manifest, claim.Split)
 	if err != nil || targets == nil {
@@ -249,36 +259,64 @@ func (v *verifier) recompute(claim *evidence.Claim, path string) (value float64,
 }
 
 // logged reads the series and takes the value that the statistic means, or the one that the validation took.
-func (v *verifier) logged(claim *evidence.Claim, path, statistic string, out *Verification) (value float64, why string) {
-	log, _, err := metrics.Read(path)
-	if err != nil {
-		return 0, refusalOf(err)[0].What
-	}
-	key := metrics.Key{Split: claim.Split, Name: claim.Metric}
-	var point metrics.Point
-	found := false
-	for _, p := range log.Series(key) {
-		take := statistic == "last" ||
-			statistic == "" && p.Start == claim.From[0].Start ||
-			!found || statistic == "min" && p.Value < point.Value || statistic == "max" && p.Value > point.Value
-		if p.NonFinite == "" && take {
-			point, found = p, true
+func (v *verifier) logged(claim *evidence.Claim, statistic string, out *Verification) (value float64, why string) {
+	from := claim.From[0]
+	log := v.logs[from.Path]
+	if log == nil {
+		var err error
+		if log, _, err = metrics.Read(under(v.run.CodeSaveDir, from.Path)); err != nil {
+			return 0, refusalOf(err)[0].What
 		}
+		v.logs[from.Path] = log
 	}
-	if statistic == "best" {
-		point, found = log.Best(key)
+	if why := changed(from, log.SHA256); why != "" {
+		return 0, why
 	}
-	if !found {
-		return 0, "the log has no finite value of " + key.String()
+	point, why := pick(log, metrics.Key{Split: claim.Split, Name: claim.Metric}, statistic, from.Start)
+	if why != "" {
+		return 0, why
 	}
 	out.Unit = point.Unit
-	out.From = []evidence.Range{{Path: claim.From[0].Path, Start: point.Start, End: point.End, SHA256: log.SHA256}}
+	out.From = []evidence.Range{{Path: from.Path, Start: point.Start, End: point.End, SHA256: log.SHA256}}
 	return point.Value, ""
 }
 
+// pick is the value of a series that a statistic means: without one, the value in the row at start. A log that is too long to
+// be kept whole has no extreme that could be sworn to.
+func pick(log *metrics.Log, key metrics.Key, statistic string, start int64) (point metrics.Point, why string) {
+	found := false
+	if log.Dropped > 0 && statistic != "" && statistic != "last" {
+		return point, "the log has too many values to look through all of them for the " + statistic + " one"
+	}
+	switch statistic {
+	case "last":
+		point, found = log.Last(key)
+	case "best":
+		point, found = log.Best(key)
+	default:
+		for _, p := range log.Series(key) {
+			switch {
+			case p.NonFinite != "":
+			case statistic == "":
+				if p.Start == start {
+					point, found = p, true
+				}
+			case !found || statistic == "min" && p.Value < point.Value || statistic == "max" && p.Value > point.Value:
+				point, found = p, true
+			}
+		}
+	}
+	switch {
+	case !found:
+		return point, "the log has no such value of " + key.String()
+	case point.NonFinite != "":
+		return point, "the " + statistic + " value of " + key.String() + " is " + point.NonFinite
+	}
+	return point, ""
+}
+
 // agrees compares. An equality without a tolerance of its own is met by what rounds to the number as it was said.
-func (v *verifier) agrees(c criteria.Criterion, s Statement, value float64, out *Verification) bool {
-	said := c.Value
+func agrees(c criteria.Criterion, value float64, out *Verification) bool {
 	if c.Op == "==" && c.Tolerance == 0 {
 		c.Tolerance = halfDigit(c)
 	}
@@ -288,7 +326,7 @@ func (v *verifier) agrees(c criteria.Criterion, s Statement, value float64, out 
 		out.Why += "; " + f.What
 	}
 	if !met && c.Op == "==" {
-		out.Why += fmt.Sprintf(", off by %.3g", math.Abs(value-said))
+		out.Why += fmt.Sprintf(", off by %.3g", math.Abs(value-c.Value))
 	}
 	return met
 }

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/trainwright/trainwright/internal/contract"
 	"github.com/trainwright/trainwright/internal/evidence"
+	"github.com/trainwright/trainwright/internal/metrics"
 )
 
 // Statements about an honest run are derived anew, each with the bytes it rests on; what the files don't say stays unknown.
@@ -43,6 +45,12 @@ func TestVerifyClaims(t *testing.T) {
 		{Statement{Metric: "test/accuracy", Value: number(said + 0.01), Tolerance: number(0.02)}, Holds, evidence.Recomputed},
 		{Statement{Metric: "test/accuracy", Value: number(100 * accuracy), Unit: "%"}, Holds, evidence.Recomputed},
 		{Statement{Statement: percent}, Holds, evidence.Recomputed},
+		{Statement{Metric: "test/accuracy", Value: number(100*accuracy - 5), Unit: "%", Tolerance: number(1)}, DoesNotHold, evidence.Recomputed},
+		{Statement{Metric: "test/accuracy", Value: number(100*accuracy - 5), Unit: "%", Tolerance: number(6)}, Holds, evidence.Recomputed},
+		{Statement{Statement: fmt.Sprintf("test accuracy is %.3f", accuracy-0.05), Tolerance: number(0.01)}, DoesNotHold, evidence.Recomputed},
+		{Statement{Statement: fmt.Sprintf("test accuracy is %.3f", accuracy-0.05), Tolerance: number(0.06)}, Holds, evidence.Recomputed},
+		{Statement{Statement: "test/accuracy >= 0.8", Tolerance: number(0.1)}, Unchecked, ""},
+		{Statement{Metric: "test/accuracy", Value: &accuracy, Tolerance: number(-1)}, Unchecked, ""},
 		{Statement{Statement: "test accuracy is 1"}, DoesNotHold, evidence.Recomputed},
 		{Statement{Statement: "test/accuracy >= 0.8"}, Holds, evidence.Recomputed},
 		{Statement{Statement: "test accuracy above 0.9999"}, DoesNotHold, evidence.Recomputed},
@@ -91,6 +99,37 @@ func TestVerifyClaimsOfAnOpenRun(t *testing.T) {
 		_, err := f.trainer.VerifyClaims(context.Background(), answer.Run.RunID, bad)
 		if err == nil || refusalOf(err)[0].Code != "claims_number" {
 			t.Errorf("%d claims: %v", len(bad), err)
+		}
+	}
+}
+
+// What a statistic means, of a log whose last value is none and of one that is too long to be kept whole.
+func TestPickOfALog(t *testing.T) {
+	series := func(dropped int, points ...metrics.Point) *metrics.Log {
+		log := &metrics.Log{Dropped: dropped}
+		for i, p := range points {
+			p.Split, p.Name, p.Start = "val", "loss", int64(10*i)
+			log.Points = append(log.Points, p)
+		}
+		return log
+	}
+	falls := []metrics.Point{{Value: 3}, {Value: 1}, {Value: 2}}
+	diverged := append(slices.Clone(falls), metrics.Point{NonFinite: "nan"})
+	for _, c := range []struct {
+		log       *metrics.Log
+		statistic string
+		start     int64
+		want      float64 // 0: none
+	}{
+		{series(0, falls...), "last", 0, 2}, {series(0, falls...), "best", 0, 1}, {series(0, falls...), "min", 0, 1}, {series(0, falls...), "max", 0, 3},
+		{series(0, falls...), "", 10, 1}, {series(0, falls...), "", 11, 0},
+		{series(0, diverged...), "last", 0, 0}, {series(0, diverged...), "max", 0, 3}, {series(0, diverged...), "", 30, 0},
+		{series(7, falls...), "last", 0, 2}, {series(7, falls...), "min", 0, 0}, {series(7, falls...), "best", 0, 0}, {series(7, falls...), "", 20, 2},
+		{series(0), "last", 0, 0}, {series(0), "max", 0, 0},
+	} {
+		point, why := pick(c.log, metrics.Key{Split: "val", Name: "loss"}, c.statistic, c.start)
+		if (why == "") != (c.want != 0) || why == "" && point.Value != c.want {
+			t.Errorf("%q at %d of %d points, %d dropped: %g, %q; want %g", c.statistic, c.start, len(c.log.Points), c.log.Dropped, point.Value, why, c.want)
 		}
 	}
 }
