@@ -62,13 +62,12 @@ func inspectDataset(deps Deps) Tool {
 		"Profiles a CSV or TSV file before anything is decided about it: how it is written, each column's type, range, missing and odd values with line and byte, duplicate rows, ragged rows, and how much was read.",
 		Annotations{ReadOnly: true, Idempotent: true},
 		func(ctx context.Context, _ engine.Caller, in InspectDatasetInput) (InspectDatasetOutput, error) {
-			out := InspectDatasetOutput{Columns: []ColumnView{}, Findings: []finding.Finding{}}
 			if in.Path == "" {
-				return out, missing("path", "a path relative to the workspace", "name the data file")
+				return InspectDatasetOutput{}, missing("path", "a path relative to the workspace", "name the data file")
 			}
 			e, err := deps.engine()
 			if err != nil {
-				return out, err
+				return InspectDatasetOutput{}, err
 			}
 			return datasetAt(ctx, e.Roots, in)
 		},
@@ -100,8 +99,7 @@ func datasetAt(ctx context.Context, roots *rundir.Roots, in InspectDatasetInput)
 		out.Columns = append(out.Columns, columnView(profile.Columns[name]))
 	}
 	if in.Target != "" && slices.Contains(profile.Order, in.Target) {
-		out.NextCall = &engine.NextCall{Tool: "trainer", Arguments: map[string]any{"request": "<what to train, and how good it has to be>",
-			"step_handoff": map[string]any{"inputs": map[string]any{"data": map[string]any{"train_source": out.Path, "domain_metadata": map[string]any{"target": in.Target}}}}}}
+		out.NextCall = trainCall(map[string]any{"data": map[string]any{"train_source": out.Path, "domain_metadata": map[string]any{"target": in.Target}}})
 	}
 	return out, nil
 }

@@ -143,7 +143,7 @@ func projectCall(out InspectProjectOutput, tree *project.Tree) *engine.NextCall 
 	if len(tree.DataFiles) == 1 {
 		inputs["data"] = map[string]any{"train_source": path.Join(out.Root, tree.DataFiles[0])}
 	}
-	return &engine.NextCall{Tool: "trainer", Arguments: map[string]any{"request": "<what to train, and how good it has to be>", "step_handoff": map[string]any{"inputs": inputs}}}
+	return trainCall(inputs)
 }
 
 // some is the first of a list, with a last entry that says how many more there are.

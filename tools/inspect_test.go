@@ -10,7 +10,7 @@ import (
 
 func TestInspectDataset(t *testing.T) {
 	dir, all := workspaceTools(t)
-	// Physical line 4 is inside a quoted field; the ragged row is on line 6, the odd value on line 7.
+	// A quoted field runs over lines 2 and 3: the ragged row is on physical line 5, the odd value on line 6.
 	table := "id,depth,note,class\n1,2.5,\"two\nlines\",a\n2,3.5,x,b\n2,3.5,x\n3,deep,y,a\n4,4.5,,b\n5,6,z,a\n1,2.5,\"two\nlines\",a\n"
 	if err := os.WriteFile(filepath.Join(dir, "t.csv"), []byte(table), 0o644); err != nil {
 		t.Fatal(err)

@@ -28,6 +28,11 @@ func trainerTool[In any](deps Deps, name, sentence string, ann Annotations, sect
 	})
 }
 
+// trainCall starts a step with these inputs; what the step is for only the user can say.
+func trainCall(inputs map[string]any) *engine.NextCall {
+	return &engine.NextCall{Tool: "trainer", Arguments: map[string]any{"request": "<what to train, and how good it has to be>", "step_handoff": map[string]any{"inputs": inputs}}}
+}
+
 func trainerWalk(deps Deps) Tool {
 	return trainerTool(deps, "trainer", "Start here. Takes a step_handoff (or a request in plain words), walks the seven phases from input to validated training run as far as evidence reaches, "+
 		"and answers with an execution_result and run.next_call. Call it again with run_id to go on, also while a job runs.", runsCode, nil, true, (*trainer.Trainer).Walk)

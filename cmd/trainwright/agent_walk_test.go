@@ -5,7 +5,6 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -92,19 +91,12 @@ func (a *follower) bring(file string) {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	path := filepath.Join(a.dir, file)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		a.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		a.t.Fatal(err)
-	}
+	layFile(a.t, filepath.Join(a.dir, file), string(data))
 }
 
 func (a *follower) call(tool, arguments string) engine.Envelope {
 	a.t.Helper()
-	cmd := exec.Command(os.Args[0], "call", tool, arguments, "--workspace", a.dir)
-	cmd.Env = append(os.Environ(), asBinary+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+a.dir)
+	cmd := trainwright([]string{"HOME=" + a.dir}, "call", tool, arguments, "--workspace", a.dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -38,6 +38,14 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata"})
 }
 
+// trainwright is the program with these arguments and with env beside this process's environment.
+func trainwright(env []string, arguments ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], arguments...)
+	// The race detector makes a process sleep for a second at its end; the deadlines here are trainwright's own.
+	cmd.Env = append(append(os.Environ(), asBinary+"=1", "GORACE=atexit_sleep_ms=0"), env...)
+	return cmd
+}
+
 // served is a trainwright serve at the other end of real pipes.
 type served struct {
 	cmd *exec.Cmd
@@ -47,9 +55,7 @@ type served struct {
 
 func serve(t *testing.T) *served {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "serve", "--workspace", t.TempDir())
-	// The race detector makes a process sleep for a second at its end; the deadlines here are trainwright's own.
-	cmd.Env = append(os.Environ(), asBinary+"=1", "GORACE=atexit_sleep_ms=0")
+	cmd := trainwright(nil, "serve", "--workspace", t.TempDir())
 	cmd.Stderr = os.Stderr
 	return started(t, cmd)
 }

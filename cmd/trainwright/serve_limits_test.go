@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,9 +16,7 @@ import (
 // serveIn starts a server over a workspace with further flags.
 func serveIn(t *testing.T, workspace string, flags ...string) *served {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], append([]string{"serve", "--workspace", workspace}, flags...)...)
-	cmd.Env = append(os.Environ(), asBinary+"=1", "GORACE=atexit_sleep_ms=0")
-	return started(t, cmd)
+	return started(t, trainwright(nil, append([]string{"serve", "--workspace", workspace}, flags...)...))
 }
 
 const helloLine = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"claude-code","version":"1"}}}`
@@ -73,8 +70,7 @@ func TestServeToolsets(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(refused["message"]), "--toolsets skills,workspace, and it belongs to runtime") {
 		t.Errorf("%v", refused)
 	}
-	cmd := exec.Command(os.Args[0], "serve", "--toolsets", "skill")
-	cmd.Env = append(os.Environ(), asBinary+"=1")
+	cmd := trainwright(nil, "serve", "--toolsets", "skill")
 	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != exitUnusable || !strings.Contains(string(out), `did you mean "skills"`) {
 		t.Errorf("%d %s", cmd.ProcessState.ExitCode(), out)
 	}

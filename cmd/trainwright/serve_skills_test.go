@@ -5,7 +5,6 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,8 +24,7 @@ func layFile(t *testing.T, path, text string) {
 // serveWith serves a workspace with a home of its own.
 func serveWith(t *testing.T, workspace, home string, arguments ...string) *served {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], append([]string{"serve", "--workspace", workspace}, arguments...)...)
-	cmd.Env = append(os.Environ(), asBinary+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+home)
+	cmd := trainwright([]string{"HOME=" + home}, append([]string{"serve", "--workspace", workspace}, arguments...)...)
 	cmd.Stderr = os.Stderr
 	return started(t, cmd)
 }

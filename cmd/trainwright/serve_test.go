@@ -19,8 +19,7 @@ import (
 // serveHTTP starts a server on a free port and gives its address.
 func serveHTTP(t *testing.T, env []string, arguments ...string) (url string, process *exec.Cmd) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], append([]string{"serve", "--workspace", t.TempDir(), "--http", "127.0.0.1:0"}, arguments...)...)
-	cmd.Env = append(append(os.Environ(), asBinary+"=1", "GORACE=atexit_sleep_ms=0"), env...)
+	cmd := trainwright(env, append([]string{"serve", "--workspace", t.TempDir(), "--http", "127.0.0.1:0"}, arguments...)...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

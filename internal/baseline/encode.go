@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
+
+	"github.com/trainwright/trainwright/internal/finding"
 )
 
 // Bounds of a feature table: levels of a category that become columns of their own, and levels counted before a column
@@ -111,12 +112,7 @@ func inTest(f *feature) int  { return f.test }
 func (e *encoder) says() string {
 	text := fmt.Sprintf("%d columns", e.width)
 	if len(e.left) > 0 {
-		shown := e.left[:min(len(e.left), 5)]
-		text += fmt.Sprintf(", without %s", strings.Join(shown, ", "))
-		if len(shown) < len(e.left) {
-			text += fmt.Sprintf(" and %d more", len(e.left)-len(shown))
-		}
-		text += " (constant or text)"
+		text += fmt.Sprintf(", without %s (constant or text)", finding.Few(e.left, 5))
 	}
 	return text
 }

@@ -320,22 +320,14 @@ func (c *contents) imports(path string, at int64, globals []pyGlobal) {
 	}
 	if len(harmful) > 0 {
 		c.findings = append(c.findings, finding.Finding{Code: "checkpoint_runs_code", Severity: finding.Warning, Where: &finding.Where{Path: path, Byte: at},
-			What: "loading this checkpoint calls " + listed(harmful) + ": it can run any command", Expected: "tensors, numbers and texts only",
+			What: "loading this checkpoint calls " + finding.Few(harmful, 5) + ": it can run any command", Expected: "tensors, numbers and texts only",
 			Remedy: "do not load it; ask where it comes from"})
 	}
 	if len(foreign) > 0 {
 		c.findings = append(c.findings, finding.Finding{Code: "checkpoint_needs_classes", Severity: finding.Note, Where: &finding.Where{Path: path, Byte: at},
-			What:   "loading this checkpoint imports " + listed(foreign) + "; torch.load with weights_only=True refuses it",
+			What:   "loading this checkpoint imports " + finding.Few(foreign, 5) + "; torch.load with weights_only=True refuses it",
 			Remedy: "save a state_dict instead, or load it with weights_only=False where its origin is trusted and these modules are there"})
 	}
-}
-
-func listed(names []string) string {
-	const most = 5
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
 }
 
 func clip(text string) string {

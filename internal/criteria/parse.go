@@ -47,13 +47,14 @@ var longNames = map[string]bool{
 // The patterns with classes of letters take longest to compile; they wait until they are asked for, since every start of
 // the program would pay for them.
 var (
-	nameWord = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^\p{L}(?:[\p{L}\p{N}_@./^:-]*[\p{L}\p{N}])?$`) // \p{N} has the ² of R²
-	})
-	onSplit = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)^(.+?)\s+on\s+(?:the\s+)?(\p{L}+)(?:\s+(?:set|split|data))?$`)
-	})
+	nameWord = pattern(`^\p{L}(?:[\p{L}\p{N}_@./^:-]*[\p{L}\p{N}])?$`) // \p{N} has the ² of R²
+	onSplit  = pattern(`(?i)^(.+?)\s+on\s+(?:the\s+)?(\p{L}+)(?:\s+(?:set|split|data))?$`)
 )
+
+// pattern is compiled when it is first asked for.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 var (
 	fillers     = regexp.MustCompile(`(?i)\s+(?:(?:is|are|of|must|should|has|to|be|stay|stays|remain|remains|reach|reaches)\s+)+$`)

@@ -1,13 +1,10 @@
 package criteria
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 var (
-	stated      = regexp.MustCompile(`(?i)^\s*(?:the\s+)?(?:(best|last|final|lowest|highest|minimum|maximum)\s+)?(.+?)\s+(?:reached|reaches|was|is|of|hit|came to|ended at|got to)\s+(?:about\s+)?(` + amount + `(?:\s*[^\s\d]{1,12})?)\s*\.?\s*$`)
-	statedFirst = regexp.MustCompile(`(?i)^\s*(?:it\s+)?(?:reached|reaches|got|has|achieved|achieves)\s+(?:an?\s+)?(` + amount + `)\s+(?:of\s+)?(` + measures + `)\s*\.?\s*$`)
+	stated      = pattern(`(?i)^\s*(?:the\s+)?(?:(best|last|final|lowest|highest|minimum|maximum)\s+)?(.+?)\s+(?:reached|reaches|was|is|of|hit|came to|ended at|got to)\s+(?:about\s+)?(` + amount + `(?:\s*[^\s\d]{1,12})?)\s*\.?\s*$`)
+	statedFirst = pattern(`(?i)^\s*(?:it\s+)?(?:reached|reaches|got|has|achieved|achieves)\s+(?:an?\s+)?(` + amount + `)\s+(?:of\s+)?(` + measures + `)\s*\.?\s*$`)
 )
 
 // statistics are the words before a metric that say which of its values is meant.
@@ -19,14 +16,14 @@ var statistics = map[string]string{"best": "best", "last": "last", "final": "las
 // with code criterion_unparsable.
 func ParseStatement(text string) (c Criterion, statistic string, err error) {
 	plain := normalise(text)
-	if m := statedFirst.FindStringSubmatch(plain); m != nil {
+	if m := statedFirst().FindStringSubmatch(plain); m != nil {
 		c, err = Parse(m[2] + " == " + m[1])
 		return c, "", err
 	}
 	if c, err = Parse(plain); err == nil {
 		return c, "", nil
 	}
-	m := stated.FindStringSubmatch(plain)
+	m := stated().FindStringSubmatch(plain)
 	if m == nil {
 		return c, "", err
 	}

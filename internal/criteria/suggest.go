@@ -16,9 +16,10 @@ const bounds = `at least|no less than|not less than|not below|at most|no more th
 
 const amount = `[0-9]+(?:\.[0-9]+)?\s?(?:%|percent\b)?`
 
+// These patterns wait until they are asked for, as those of Parse do.
 var (
-	suggestAfter  = regexp.MustCompile(`(?i)\b(` + measures + `)\b[\x60*]*\s*(?:(?:is|are|of|must|should|has|to|be|stay|reach)\s+)*(` + bounds + `)\s*(` + amount + `)`)
-	suggestBefore = regexp.MustCompile(`(?i)(?:^|[\s(,;:])(` + bounds + `)\s*(` + amount + `)\s+(?:of\s+)?(` + measures + `)\b`)
+	suggestAfter  = pattern(`(?i)\b(` + measures + `)\b[\x60*]*\s*(?:(?:is|are|of|must|should|has|to|be|stay|reach)\s+)*(` + bounds + `)\s*(` + amount + `)`)
+	suggestBefore = pattern(`(?i)(?:^|[\s(,;:])(` + bounds + `)\s*(` + amount + `)\s+(?:of\s+)?(` + measures + `)\b`)
 )
 
 // Suggest finds what a text in plain words could mean as criteria, such as "accuracy >= 0.9" in "at least 0.9 accuracy on
@@ -29,8 +30,8 @@ func Suggest(text string) []string {
 		text string
 	}
 	var all []found
-	read := func(pattern *regexp.Regexp, name, bound, number int) {
-		for _, m := range pattern.FindAllStringSubmatchIndex(text, -1) {
+	read := func(expression *regexp.Regexp, name, bound, number int) {
+		for _, m := range expression.FindAllStringSubmatchIndex(text, -1) {
 			part := func(group int) string { return text[m[2*group]:m[2*group+1]] }
 			c, err := Parse(part(name) + " " + part(bound) + " " + part(number))
 			if err != nil {
@@ -40,10 +41,10 @@ func Suggest(text string) []string {
 			all = append(all, found{m[0], strings.Replace(said, "percent", "%", 1)})
 		}
 	}
-	read(suggestAfter, 1, 2, 3)
-	read(suggestBefore, 3, 1, 2)
+	read(suggestAfter(), 1, 2, 3)
+	read(suggestBefore(), 3, 1, 2)
 	slices.SortStableFunc(all, func(a, b found) int { return a.at - b.at })
-	var out []string
+	out := []string{}
 	for _, f := range all {
 		if !slices.Contains(out, f.text) && len(out) < mostSuggested {
 			out = append(out, f.text)

@@ -81,7 +81,7 @@ func (e *Engine) Open(ctx context.Context, skill *Skill, call contract.Call) (*R
 		return nil, nil, err
 	}
 	if call.RunID != "" {
-		run, err := e.openByID(call.RunID)
+		run, err := e.Look(call.RunID)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -148,9 +148,7 @@ func findPlaceholders(tree any, path string, into *finding.Refused) {
 }
 
 // Look opens a run for reading alone; Open is the way to work on one.
-func (e *Engine) Look(id string) (*Run, error) { return e.openByID(id) }
-
-func (e *Engine) openByID(id string) (*Run, error) {
+func (e *Engine) Look(id string) (*Run, error) {
 	entry, err := e.index().Get(id)
 	if err != nil {
 		return nil, err

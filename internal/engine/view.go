@@ -185,7 +185,7 @@ var linked = []string{resultFile, "runtime_result.json", "claims.json"}
 
 // RunStatus tells where a run stands, without changing anything.
 func (e *Engine) RunStatus(ctx context.Context, id string) (Envelope, error) {
-	run, err := e.openByID(id)
+	run, err := e.Look(id)
 	if err != nil {
 		return Envelope{}, err
 	}

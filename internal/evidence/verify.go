@@ -169,14 +169,10 @@ func known(sources []Source) string {
 		return "a source that was captured; there is none yet"
 	}
 	var list []string
-	for _, s := range sources[:min(5, len(sources))] {
+	for _, s := range sources {
 		list = append(list, fmt.Sprintf("%s (%s)", s.ID, s.Ref))
 	}
-	expected := "one of " + strings.Join(list, ", ")
-	if more := len(sources) - len(list); more > 0 {
-		expected += fmt.Sprintf(" and %d more", more)
-	}
-	return expected
+	return "one of " + finding.Few(list, 5)
 }
 
 func refusedFindings(err error) []finding.Finding {

@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/trainwright/trainwright/internal/finding"
 )
@@ -255,14 +254,9 @@ func splitUnknown(l *Log) []finding.Finding {
 		severity = finding.Note // such a name never resolves to this series
 		what = "logged without a split beside series that have one, so most likely of the training part: "
 	}
-	const most = 5
-	list := strings.Join(names[:min(most, len(names))], ", ")
-	if len(names) > most {
-		list += fmt.Sprintf(" and %d more", len(names)-most)
-	}
 	return []finding.Finding{{
 		Code: "metric_split_unknown", Severity: severity, Where: &finding.Where{Path: l.Path},
-		What: what + list, Expected: `"split": "val" in the row, or names such as val/loss`,
+		What: what + finding.Few(names, 5), Expected: `"split": "val" in the row, or names such as val/loss`,
 	}}
 }
 

@@ -89,13 +89,10 @@ func (x Index) unknown(id string) error {
 	expected := "no run exists in this workspace yet"
 	if entries, _, err := x.List(); err == nil && len(entries) > 0 {
 		var ids []string
-		for _, e := range entries[:min(5, len(entries))] {
+		for _, e := range entries {
 			ids = append(ids, e.RunID)
 		}
-		expected = "one of " + strings.Join(ids, ", ")
-		if more := len(entries) - len(ids); more > 0 {
-			expected += fmt.Sprintf(" and %d more", more)
-		}
+		expected = "one of " + finding.Few(ids, 5)
 	}
 	return finding.Refuse(finding.Finding{Code: "run_unknown", Severity: finding.Error, What: "there is no run " + id + " in " + x.Workspace,
 		Where: &finding.Where{Field: "run_id"}, Expected: expected, Remedy: "call run_list for the ids, or send step_handoff to start a run"})

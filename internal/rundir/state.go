@@ -76,7 +76,7 @@ func (d Dir) check(h *hashes, r *Record) (stale []string, findings []finding.Fin
 	}
 	if len(stale) > 0 {
 		findings = append(findings, finding.Finding{Code: "phase_stale", Severity: finding.Warning, Where: &finding.Where{Path: d.Abs(stale[0])},
-			What: fmt.Sprintf("%s after %s had used it", listed(says), r.Phase), Expected: r.Inputs[stale[0]], Remedy: runAgain(r.Phase)})
+			What: fmt.Sprintf("%s after %s had used it", finding.Few(says, 3), r.Phase), Expected: r.Inputs[stale[0]], Remedy: runAgain(r.Phase)})
 	}
 	for _, path := range slices.Sorted(maps.Keys(r.Outputs)) {
 		change := change(h, path, r.Outputs[path])
@@ -90,14 +90,6 @@ func (d Dir) check(h *hashes, r *Record) (stale []string, findings []finding.Fin
 		findings = append(findings, f)
 	}
 	return stale, findings
-}
-
-// listed joins what changed, the first three by name.
-func listed(says []string) string {
-	if more := len(says) - 3; more > 0 {
-		says = append(says[:3:3], fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(says, ", ")
 }
 
 func runAgain(phase string) string {

@@ -197,12 +197,8 @@ func (s *Skill) unknownFile(file, why string) error {
 
 // enumerate names up to 20 things and counts the rest.
 func enumerate(names []string) string {
-	const most = 20
-	switch n := len(names); {
-	case n == 0:
+	if len(names) == 0 {
 		return "none, there are none"
-	case n > most:
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n-most)
 	}
-	return strings.Join(names, ", ")
+	return finding.Few(names, 20)
 }

@@ -161,11 +161,7 @@ func (v *verification) findings() []finding.Finding {
 			return
 		}
 		slices.Sort(names)
-		shown := strings.Join(names[:min(len(names), shownFiles)], ", ")
-		if more := len(names) - shownFiles; more > 0 {
-			shown += fmt.Sprintf(" and %d more", more)
-		}
-		out = append(out, finding.Finding{Code: code, Severity: severity, What: what + ": " + shown, Where: &finding.Where{Path: filepath.Join(v.snapshot.JobFolder, Folder)}, Expected: expected, Remedy: remedy})
+		out = append(out, finding.Finding{Code: code, Severity: severity, What: what + ": " + finding.Few(names, shownFiles), Where: &finding.Where{Path: filepath.Join(v.snapshot.JobFolder, Folder)}, Expected: expected, Remedy: remedy})
 	}
 	tell(finding.Error, "snapshot_altered", v.altered, "the snapshot is not what the job ran", "the copies as they were taken", "start the job anew from the project; this snapshot proves nothing and can't be repeated")
 	tell(finding.Error, "snapshot_input_changed", v.inputs, "what the job read has changed since", "the inputs with the recorded hashes", "put them back, or start the job anew with the changed inputs")

@@ -90,7 +90,6 @@ func (p knowledge) Run(ctx context.Context, step *engine.Step) (engine.Outcome, 
 	ledger.settle()
 	out.Findings = append(out.Findings, ledger.findings...)
 	p.gate(ctx, &out, step, ledger, view)
-	out.Choices = ledger.choices(ctx, step.Run, view, out.Needs)
 	recalled, err := p.t.recallFor(ctx, step, p.Name(), "principle and config", ledger.facts, sources)
 	if err != nil {
 		return out, err
@@ -132,15 +131,18 @@ func (p knowledge) gate(ctx context.Context, out *engine.Outcome, step *engine.S
 	need(objective, "objective", "task.objective", "a runnable objective", "ask the user")
 	clue := len(h.CompletionCriteria) > 0 || view.argument("data.val_source") != nil || view.argument("split.fractions") != nil || view.argument("output.metrics") != nil || h.Inputs.Data.SplitHint != ""
 	need(clue, "validation_clue", "completion_criteria", "how success is told", "ask the user")
+	out.Choices = l.choices(ctx, step.Run, view, out.Needs)
 	target := ""
 	for i, n := range out.Needs {
 		switch n.Field {
 		case "completion_criteria":
-			out.Needs[i].Candidates = append([]string{}, criteria.Suggest(words(h))...)
+			out.Needs[i].Candidates = criteria.Suggest(words(h))
 		case "data.target":
-			for _, choice := range targetOf(ctx, step.Run, view, l.facts) {
-				target = namedColumn(words(h), choice.Candidates)
-				out.Needs[i].WhereToLook = append([]string{}, choice.Candidates[:min(40, len(choice.Candidates))]...)
+			for _, choice := range out.Choices {
+				if choice.Field == n.Field { // the header of the file could be read
+					target = namedColumn(words(h), choice.Candidates)
+					out.Needs[i].WhereToLook = choice.Candidates[:min(40, len(choice.Candidates))]
+				}
 			}
 		}
 	}

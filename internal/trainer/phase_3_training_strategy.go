@@ -270,7 +270,7 @@ func (p strategyPhase) gate(out *engine.Outcome, step *engine.Step, s *settler, 
 		if len(step.Run.Handoff.CompletionCriteria) == 0 {
 			// The one call that says how to go on can say as well when the training is good enough.
 			suggested := criteria.Suggest(words(step.Run.Handoff))
-			out.Needs = append(out.Needs, engine.Need{Field: "completion_criteria", Why: "no criterion says when the training is good enough; without one it ends as partial", WhereToLook: append(placesToLook(s.view), "ask the user"), Candidates: append([]string{}, suggested...)})
+			out.Needs = append(out.Needs, engine.Need{Field: "completion_criteria", Why: "no criterion says when the training is good enough; without one it ends as partial", WhereToLook: append(placesToLook(s.view), "ask the user"), Candidates: suggested})
 			if len(suggested) > 0 {
 				amendment["completion_criteria"] = suggested
 			}
