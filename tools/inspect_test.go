@@ -84,6 +84,7 @@ func TestInspectProject(t *testing.T) {
 func TestVerifyClaimsRefuses(t *testing.T) {
 	_, all := workspaceTools(t)
 	for arguments, code := range map[string]string{`{}`: "missing_argument", `{"run_id": "r-20261130-00000000", "claims": [{"statement": "x"}]}`: "run_unknown",
+		`{"run_id": "r-20261130-00000000", "claims": ["test accuracy is 0.9"]}`: "run_unknown", `{"run_id": "r-20261130-00000000", "claims": [7]}`: "wrong_type",
 		`{"run_id": "r-20261130-00000000"}`: "claims_number"} {
 		if _, err := call[map[string]any](t, all, "verify_claims", arguments); !refusedWith(err, code) {
 			t.Errorf("%s: %v", arguments, err)

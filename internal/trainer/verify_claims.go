@@ -16,9 +16,9 @@ import (
 	"github.com/trainwright/trainwright/internal/rundir"
 )
 
-// Statement is something that somebody says of a run: in words, or as a metric with its value.
+// Statement is something that somebody says of a run: in words, or as a metric with its value. A lone string is the words.
 type Statement struct {
-	Statement string   `json:"statement,omitempty" jsonschema_description:"In words: test accuracy reached 93%; val/rmse <= 0.5 K."`
+	Statement string   `json:"statement,omitempty" lone:"true" jsonschema_description:"In words: test accuracy reached 93%; val/rmse <= 0.5 K."`
 	Metric    string   `json:"metric,omitempty" jsonschema_description:"Or the metric, with value."`
 	Statistic string   `json:"statistic,omitempty" jsonschema:"enum=best,enum=last,enum=min,enum=max" jsonschema_description:"Which value of the logged series; left out: the one that the report gives."`
 	Split     string   `json:"split,omitempty"`
