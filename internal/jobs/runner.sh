@@ -61,14 +61,19 @@ tw_boot() {
 
 # ---- processes ------------------------------------------------------------------------------------------------------
 
+# tw_ps PID COLUMN prints what ps says of one process. The ps of busybox, which its shell prefers, takes neither -p nor -ww, and
+# has no lstart.
+tw_ps() { { ps -ww -A -o pid= -o "$2=" || ps -A -o pid= -o "$2="; } 2>/dev/null | sed -n "s/^ *$1 \{1,\}//p"; }
+
 # tw_look PID reads one process into tw_state, tw_threads, tw_start (its start time; with the pid it names one process) and
 # tw_status (the wait status of one that has ended). It fails where the process is gone.
 tw_look() {
 	tw_state=X tw_threads=1 tw_start=0 tw_status=
 	[ "$1" -gt 0 ] || return 1
 	if [ -z "$tw_proc" ]; then
-		tw_state=$(ps -o stat= -p "$1" 2>/dev/null) && [ -n "$tw_state" ] || return 1
-		tw_start=$(LC_ALL=C TZ=UTC0 ps -o lstart= -p "$1" 2>/dev/null | cksum) # a number that stands for the time
+		tw_state=$(tw_ps "$1" stat)
+		[ -n "$tw_state" ] || return 1
+		tw_start=$(export LC_ALL=C TZ=UTC0 && tw_ps "$1" lstart | cksum) # a number that stands for the time
 		tw_start=${tw_start%% *}
 		return 0
 	fi
@@ -92,7 +97,7 @@ tw_alive() {
 # wall clock, which moves when that is set; then the words it was started with count as well.
 tw_supervises() {
 	tw_alive "$1" "$2" && return
-	[ -z "$tw_proc" ] && [ "$1" -gt 0 ] && ps -ww -o args= -p "$1" 2>/dev/null | grep -qF "$tw_folder/runner.sh supervise"
+	[ -z "$tw_proc" ] && tw_ps "$1" args | grep -qF "$tw_folder/runner.sh supervise"
 }
 
 # tw_table lists all processes: pid, parent, session (without /proc: process group), state.
@@ -149,7 +154,7 @@ tw_sample() {
 	set --
 	for tw_at in $tw_pids; do set -- "$@" "$tw_proc/$tw_at/smaps_rollup" "$tw_proc/$tw_at/status"; done
 	[ $# -gt 0 ] || return 0
-	tw_held=$(if [ -n "$tw_proc" ]; then cat "$@" 2>/dev/null; else ps -o rss= -p "$(echo $tw_pids | tr ' ' ,)" | sed 's/^/Pss: /'; fi |
+	tw_held=$(if [ -n "$tw_proc" ]; then cat "$@" 2>/dev/null; else for tw_at in $tw_pids; do tw_ps "$tw_at" rss | sed 's/^/Pss: /'; done; fi |
 		awk '/^Pss:/ { sum += $2 } /^VmHWM:/ { if ($2 > most) most = $2 } END { printf "%.0f", (sum > most ? sum : most) * 1024 }')
 	[ "${tw_held:-0}" -le "$tw_peak" ] || tw_peak=$tw_held
 }

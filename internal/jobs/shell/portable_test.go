@@ -4,6 +4,7 @@ package shell
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,7 +52,7 @@ func outcomes(t *testing.T, r *Runtime) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			status := ends(t, r, want)
+			status, folder := ends(t, r, want)
 			code, signal := -1, ""
 			if status.Exit.Code != nil {
 				code = *status.Exit.Code
@@ -60,21 +61,24 @@ func outcomes(t *testing.T, r *Runtime) {
 				signal = *status.Exit.Signal
 			}
 			if status.State != want.state || code != want.code || signal != want.signal {
-				t.Errorf("%s, code %d, signal %q; want %s, %d, %q", status.State, code, signal, want.state, want.code, want.signal)
+				t.Errorf("%s, code %d, signal %q; want %s, %d, %q\n%s", status.State, code, signal, want.state, want.code, want.signal, told(folder))
 			}
 		})
 	}
 }
 
 // ends runs the script to its end.
-func ends(t *testing.T, r *Runtime, script outcome) (status jobs.Status) {
+func ends(t *testing.T, r *Runtime, script outcome) (status jobs.Status, folder string) {
 	t.Helper()
-	folder := create(t, jobs.Request{JobID: "j-1", Command: []string{"/bin/sh", "-c", script.script}, WallTimeSeconds: script.wall, GraceSeconds: 1})
+	folder = create(t, jobs.Request{JobID: "j-1", Command: []string{"/bin/sh", "-c", script.script}, WallTimeSeconds: script.wall, GraceSeconds: 1})
 	if _, err := r.Submit(context.Background(), folder); err != nil {
 		t.Fatalf("submit: %v", err)
 	}
 	if script.cancel {
 		prints(t, folder, "ready") // a cancel before the command has begun leaves no signal to see
+		if all, err := r.Status(context.Background(), []string{folder}); err != nil || all[0].State != jobs.StateRunning {
+			t.Fatalf("a supervisor at work is not seen: %+v, %v", all, err)
+		}
 		if _, err := r.Cancel(context.Background(), folder); err != nil {
 			t.Fatalf("cancel: %v", err)
 		}
@@ -88,7 +92,19 @@ func ends(t *testing.T, r *Runtime, script outcome) (status jobs.Status) {
 	}); !ended || err != nil {
 		t.Fatalf("%s, %v", status.State, err)
 	}
-	return status
+	return status, folder
+}
+
+// told is what the job's records and its runner say, for a failure that nobody can repeat.
+func told(folder string) string {
+	var text strings.Builder
+	files, _ := filepath.Glob(filepath.Join(folder, "*"))
+	for _, file := range files {
+		if data, err := os.ReadFile(file); err == nil && filepath.Base(file) != jobs.RunnerFile {
+			fmt.Fprintf(&text, "%s: %s\n", filepath.Base(file), data)
+		}
+	}
+	return text.String()
 }
 
 // prints waits until the job's command has written the text.
