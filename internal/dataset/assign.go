@@ -13,6 +13,7 @@ type row struct {
 	rank     [2]uint64 // its place in the shuffled order
 	identity uint64    // hash of its values without the id: equal rows stay together
 	features uint64    // hash of its features as they are meant, for the leakage check
+	when     float64   // seconds or steps of a time split
 	class    uint32
 	line     uint32 // for messages; stays at the largest number beyond four thousand million
 }

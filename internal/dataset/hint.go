@@ -18,6 +18,7 @@ var (
 	hintNamed     = regexp.MustCompile(`(?i)\b(train|val|test)\s*(?:[=:]|of|size|_size)?\s*[=:]?\s*(\d+(?:\.\d+)?|\.\d+)\s*(%?)`)
 	hintNumbered  = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?|\.\d+)\s*(%?)\s*(?:for\s+|of\s+|as\s+)?(train|val|test)\b`)
 	hintRatio     = regexp.MustCompile(`(\d+(?:\.\d+)?|\.\d+)\s*%?\s*[/:,-]\s*(\d+(?:\.\d+)?|\.\d+)\s*%?(?:\s*[/:,-]\s*(\d+(?:\.\d+)?|\.\d+)\s*%?)?`)
+	hintSteps     = regexp.MustCompile(`(?i)\b(history|horizon|gap)\b\s*(?:[=:]|of|is)?\s*(\d+)(?:\s*(?:time\s*)?steps?\b)?`)
 	hintFolds     = regexp.MustCompile(`(?i)\b(?:\d+|k|five|ten|three)[- ]?folds?\b|\bcross[- ]?valid\w*|\bleave[- ]?\w+[- ]?out\b|\bloo(?:cv)?\b`)
 	hintWord      = regexp.MustCompile(`[\p{L}][\p{L}_]*`)
 	hintPartNames = strings.NewReplacer("training", "train", "validation", "val", "valid", "val", "holdout", "test", "hold-out", "test", "hold out", "test", "held-out", "test", "held out", "test", "testing", "test")
@@ -25,11 +26,13 @@ var (
 
 // strategiesElsewhere are words for splits that exist but that MakeSplit does not make. Taking such a hint for a random
 // split would leak, so they are refused by name.
-var strategiesElsewhere = []string{"time", "temporal", "temporally", "chronological", "chronologically", "date", "year", "group", "grouped", "groups", "cluster",
-	"clustered", "similarity", "scaffold", "spatial", "spatially", "block", "blocked", "window", "windowed", "sequence", "sequential", "sequentially", "last", "first",
-	"latest", "recent", "future", "past", "fold", "folds", "bootstrap", "ordered", "unshuffled"}
+var strategiesElsewhere = []string{"scaffold", "spatial", "spatially", "block", "blocked", "fold", "folds", "bootstrap"}
 
 var strategyWords = map[string]string{"random": Random, "randomly": Random, "shuffle": Random, "shuffled": Random, "iid": Random,
+	"time": Time, "temporal": Time, "temporally": Time, "chronological": Time, "chronologically": Time, "date": Time, "year": Time, "sequential": Time,
+	"sequentially": Time, "ordered": Time, "unshuffled": Time, "last": Time, "first": Time, "latest": Time, "recent": Time, "future": Time, "past": Time,
+	"window": Time, "windowed": Time, "windows": Time, "group": Group, "grouped": Group, "groups": Group, "grouping": Group,
+	"similarity": Similarity, "sequence": Similarity, "sequences": Similarity, "homology": Similarity, "cluster": Similarity, "clustered": Similarity,
 	"stratified": Stratified, "stratify": Stratified, "stratification": Stratified,
 	"predefined": Predefined, "official": Predefined, "provided": Predefined, "given": Predefined, "existing": Predefined}
 
@@ -57,6 +60,7 @@ func ParseSplitHint(hint string) (SplitSpec, []finding.Finding, error) {
 	}
 	h := &hintReader{rest: hintPartNames.Replace(strings.ReplaceAll(hint, "_size", " "))}
 	h.seed()
+	h.steps()
 	h.strategy()
 	h.fractions()
 	h.leftovers(hint)
@@ -71,6 +75,8 @@ func parseSplitJSON(hint string) (SplitSpec, []finding.Finding, error) {
 	}
 	return spec, spec.check(), nil
 }
+
+const noSeed = "no seed is named"
 
 // hintReader takes a hint apart; rest is what nobody has understood yet.
 type hintReader struct {
@@ -104,7 +110,7 @@ func (h *hintReader) take(re *regexp.Regexp) []string {
 func (h *hintReader) seed() {
 	groups := h.take(hintSeed)
 	if groups == nil {
-		h.note(finding.Note, "split_assumed", "no seed is named; seed 0 is used", "add \"seed <n>\" to choose one")
+		h.note(finding.Note, "split_assumed", noSeed+"; seed 0 is used", "add \"seed <n>\" to choose one")
 		return
 	}
 	seed, err := strconv.ParseInt(groups[1], 10, 64)
@@ -114,19 +120,40 @@ func (h *hintReader) seed() {
 	h.spec.Seed = seed
 }
 
+// steps takes history, horizon and gap, in time steps.
+func (h *hintReader) steps() {
+	for groups := h.take(hintSteps); groups != nil; groups = h.take(hintSteps) {
+		n, err := strconv.Atoi(groups[2])
+		if err != nil {
+			h.note(finding.Error, "split_hint_unclear", groups[1]+" "+groups[2]+" is too large", "use a smaller one")
+		}
+		switch strings.ToLower(groups[1]) {
+		case "history":
+			h.spec.History = n
+		case "horizon":
+			h.spec.Horizon = n
+		default:
+			h.spec.Gap = n
+		}
+	}
+}
+
 func (h *hintReader) strategy() {
 	if folds := h.take(hintFolds); folds != nil {
 		h.found = append(h.found, unsupported(folds[0]))
 		h.cause = true
+	}
+	by := ""
+	if groups := h.take(hintBy); groups != nil {
+		by = groups[1]
 	}
 	for _, word := range hintWord.FindAllString(h.rest, -1) {
 		if strategy := strategyWords[strings.ToLower(word)]; strategy != "" && (h.spec.Strategy == "" || h.spec.Strategy == Random) {
 			h.spec.Strategy = strategy
 		}
 	}
-	by := ""
-	if groups := h.take(hintBy); groups != nil {
-		by = groups[1]
+	if strategy := strategyWords[strings.ToLower(by)]; h.spec.Strategy == "" && (strategy == Time || strategy == Group || strategy == Similarity) {
+		h.spec.Strategy = strategy
 	}
 	// The class column may be called "year", so it is taken out before the words of other strategies are looked for.
 	for _, word := range hintWord.FindAllString(h.rest, -1) {
@@ -140,9 +167,15 @@ func (h *hintReader) strategy() {
 	case h.spec.Strategy == Stratified && slices.Contains(wordsForTarget, lower):
 	case h.spec.Strategy == Stratified:
 		h.spec.Target = by
-	case !h.cause:
-		h.found = append(h.found, unsupported(by))
-		h.cause = true
+	case h.spec.Strategy == Time && lower != "time":
+		h.spec.Time = by
+	case h.spec.Strategy == Similarity && lower != "similarity" && lower != "homology":
+		h.spec.Sequence = by
+	case h.spec.Strategy == Group && lower != "group" && lower != "groups":
+		h.spec.Group = by
+	case (h.spec.Strategy == "" || h.spec.Strategy == Random) && !h.cause:
+		h.spec.Strategy, h.spec.Group = Group, by
+		h.note(finding.Note, "split_assumed", "\"by "+by+"\" is read as: rows with the same "+by+" stay in one part", "say \"stratified by "+by+"\" if that is meant")
 	}
 }
 
@@ -200,7 +233,7 @@ func (h *hintReader) scale(values map[string]float64, percent bool) {
 	unit := 1.0
 	_, trainNamed := values[Train]
 	switch {
-	case percent || math.Abs(sum-100) < 1e-4 || !trainNamed && sum >= 1:
+	case percent || math.Abs(sum-100) < 1e-4 || !trainNamed && sum >= 1 || len(values) == 1 && sum > 1:
 		unit = 100
 	case whole && sum == 10 && len(values) > 1:
 		unit = 10
@@ -213,6 +246,12 @@ func (h *hintReader) scale(values map[string]float64, percent bool) {
 		rest := 1 - sum/unit
 		h.spec.Fractions[Train] = math.Round(rest*1e9) / 1e9
 		h.note(finding.Note, "split_assumed", fmt.Sprintf("train takes the rest, %.4g", h.spec.Fractions[Train]), "name its share to be sure")
+		sum = unit
+	}
+	if left := 1 - sum/unit; trainNamed && len(values) == 1 && left > fractionTolerance {
+		other := h.second()
+		h.spec.Fractions[other] = math.Round(left*1e9) / 1e9
+		h.note(finding.Note, "split_assumed", fmt.Sprintf("%s takes the rest, %.4g", other, h.spec.Fractions[other]), "name its share to be sure")
 		sum = unit
 	}
 	if math.Abs(sum/unit-1) > fractionTolerance {
@@ -228,6 +267,9 @@ func (h *hintReader) leftovers(hint string) {
 		if !fillerWords[lower] && strategyWords[lower] == "" && !slices.Contains(strategiesElsewhere, lower) {
 			words = append(words, word)
 		}
+	}
+	if h.spec.Strategy == Time { // nothing is drawn
+		h.found = slices.DeleteFunc(h.found, func(f finding.Finding) bool { return strings.HasPrefix(f.What, noSeed) })
 	}
 	if h.cause {
 		h.found = slices.DeleteFunc(h.found, func(f finding.Finding) bool { return f.Severity != finding.Error })

@@ -73,6 +73,8 @@ func (s *scanned) leakage(names []string, part []uint8) []Leak {
 		switch {
 		case s.rows[at].features != s.rows[order[first]].features:
 			first = i
+		case part[order[first]] == leftOut || part[at] == leftOut:
+			first = i
 		case part[at] != part[order[first]]:
 			pairs = append(pairs, [2]uint32{order[first], at})
 		}

@@ -120,7 +120,7 @@ func deliver(ctx context.Context, t *table, split *Split, writers []*partWriter,
 	for _, w := range writers {
 		w.begin(t, addID, newline)
 	}
-	column := t.column(split.ID)
+	column, skipped := t.column(split.ID), int64(0)
 	err := t.each(ctx, func(r *Record) error {
 		id := t.id(r, column)
 		for _, w := range writers {
@@ -135,6 +135,9 @@ func deliver(ctx context.Context, t *table, split *Split, writers []*partWriter,
 				return err
 			}
 			return w.advance()
+		}
+		if skipped++; skipped <= split.LeftOut {
+			return nil
 		}
 		return finding.Refuse(sourceChanged(t.path, r, id))
 	})

@@ -27,6 +27,7 @@ type scanned struct {
 	id      int // column of the id, -1 for none
 	rows    []row
 	classes []string
+	dates   bool // the times of a time split are dates, not numbers
 }
 
 func (s *scanned) dialect() Dialect {
@@ -42,12 +43,13 @@ func scanRows(ctx context.Context, path string, spec SplitSpec) (*scanned, error
 		return nil, err
 	}
 	defer t.close()
-	for _, name := range []string{spec.ID, spec.Target} {
+	for _, name := range []string{spec.ID, spec.Target, spec.Group, spec.Time, spec.Sequence} {
 		if f := t.unknown(name); f != nil {
 			return nil, finding.Refuse(*f)
 		}
 	}
 	s := &scanned{path: path, names: t.names, id: t.column(spec.ID)}
+	unit := newUnits(t, spec)
 	target, seed, classes := t.column(spec.Target), maphash.MakeSeed(), map[string]uint32{}
 	var missing []BadValue
 	var missingTotal int64
@@ -70,6 +72,9 @@ func scanRows(ctx context.Context, path string, spec SplitSpec) (*scanned, error
 		r := row{rank: rankOf(spec.Seed, id), line: uint32(min(record.Line, math.MaxUint32))}
 		r.identity, buf = rowKey(seed, buf, record, s.id)
 		r.features, buf = featureKey(seed, buf, record, s.id, target)
+		if f := unit.add(&r, record); f != nil {
+			return nil, finding.Refuse(*f)
+		}
 		if spec.Strategy == Stratified {
 			value := trim(record.Fields[target])
 			if isMissing(value) {
@@ -91,7 +96,10 @@ func scanRows(ctx context.Context, path string, spec SplitSpec) (*scanned, error
 		}
 		s.rows = append(s.rows, r)
 	}
-	s.info, s.format = t.info(), t.format
+	s.info, s.format, s.dates = t.info(), t.format, !unit.numbers
+	if err := unit.cluster(ctx, s.rows); err != nil {
+		return nil, err
+	}
 	bad := errorsOf(t.findings())
 	bad = append(bad, targetMissing(path, &Column{Name: spec.Target, Missing: missingTotal, MissingAt: missing})...)
 	if len(bad) == 0 && spec.Strategy == Stratified && 2*len(s.classes) > len(s.rows) {

@@ -13,6 +13,9 @@ import (
 const (
 	Random     = "random"     // rows ranked by a hash of seed and id
 	Stratified = "stratified" // the same within each class of the target
+	Group      = "group"      // whole groups: patients, stations, batches
+	Time       = "time"       // the past trains, the future is held out
+	Similarity = "similarity" // whole clusters of sequences that share k-mers
 	Predefined = "predefined" // files that are split already
 )
 
@@ -31,13 +34,19 @@ type SplitSpec struct {
 	Strategy  string             `json:"strategy"`
 	Fractions map[string]float64 `json:"fractions,omitempty"`
 	Seed      int64              `json:"seed"`
-	ID        string             `json:"id,omitempty"`     // the id column; empty numbers the rows
-	Target    string             `json:"target,omitempty"` // the class column of a stratified split
-	Files     map[string]string  `json:"files,omitempty"`  // predefined: part → path
+	ID        string             `json:"id,omitempty"`       // the id column; empty numbers the rows
+	Target    string             `json:"target,omitempty"`   // the class column of a stratified split
+	Group     string             `json:"group,omitempty"`    // group: the column whose equal values stay in one part
+	Time      string             `json:"time,omitempty"`     // time: the column that orders the rows
+	Sequence  string             `json:"sequence,omitempty"` // similarity: the column of sequences
+	History   int                `json:"history,omitempty"`  // time steps that a sample looks back
+	Horizon   int                `json:"horizon,omitempty"`  // time steps from a sample to its target
+	Gap       int                `json:"gap,omitempty"`      // time steps left out before each cut; Horizon when 0
+	Files     map[string]string  `json:"files,omitempty"`    // predefined: part → path
 	Dialect   Dialect            `json:"dialect,omitzero"`
 }
 
-const splitsThatWork = `"random 70/15/15 seed 17", "stratified by <column> 70/15/15 seed 17", or "predefined" with a file for each part`
+const splitsThatWork = `"random 70/15/15 seed 17", "stratified by <column> 70/15/15", "group by <column> 70/15/15", "time by <column> 70/15/15 gap 12", "similarity by <column> 70/15/15", or "predefined" with a file for each part`
 
 // fractionTolerance is how far fractions may sum from 1, for 1/3 written with six digits.
 const fractionTolerance = 1e-6
@@ -48,7 +57,7 @@ func (s SplitSpec) check() []finding.Finding {
 		return finding.Finding{Code: code, Severity: finding.Error, What: what, Where: &finding.Where{Field: field}, Expected: expected, Remedy: remedy}
 	}
 	switch s.Strategy {
-	case Random, Stratified, Predefined:
+	case Random, Stratified, Group, Time, Similarity, Predefined:
 	default:
 		return []finding.Finding{unsupported(s.Strategy)}
 	}
@@ -85,6 +94,18 @@ func (s SplitSpec) check() []finding.Finding {
 	}
 	if s.Strategy == Stratified && s.Target == "" {
 		found = append(found, bad("split_target_missing", "split.target", "a stratified split names no class column", "the column whose classes are kept in proportion", "send data.target, or \"stratified by <column>\""))
+	}
+	for _, need := range []struct{ strategy, column, field, what string }{{Group, s.Group, "group", "the column whose equal values stay in one part"},
+		{Time, s.Time, "time", "the column that orders the rows"}, {Similarity, s.Sequence, "sequence", "the column of sequences"}} {
+		if s.Strategy == need.strategy && need.column == "" {
+			found = append(found, bad("split_column_missing", "split."+need.field, "a "+need.strategy+" split names no column", need.what,
+				fmt.Sprintf("send data.split.%s, or \"%s by <column>\"", need.field, need.strategy)))
+		}
+	}
+	for field, steps := range map[string]int{"history": s.History, "horizon": s.Horizon, "gap": s.Gap} {
+		if steps < 0 {
+			found = append(found, bad("split_steps_negative", "split."+field, fmt.Sprintf("%s is %d time steps", field, steps), "0 or more", "correct it"))
+		}
 	}
 	slices.SortStableFunc(found, func(a, b finding.Finding) int { return strings.Compare(a.What, b.What) })
 	return found

@@ -40,6 +40,14 @@ func TestParseSplitHint(t *testing.T) {
 		{"random 70/15/15 seed 1, keep plates together", SplitSpec{Strategy: Random, Fractions: fractions(0.7, 0.15, 0.15), Seed: 1}, []string{"split_hint_words_ignored"}},
 		{"random 70/20/20 seed 1", SplitSpec{Strategy: Random, Fractions: fractions(70, 20, 20), Seed: 1}, []string{"fractions_sum"}},
 		{"random seed 1", SplitSpec{Strategy: Random, Seed: 1}, []string{"fractions_sum"}},
+		{"group by patient 80/20 seed 1", SplitSpec{Strategy: Group, Group: "patient", Fractions: two(0.8, 0.2), Seed: 1}, assumed},
+		{"80/10/10 by station seed 4", SplitSpec{Strategy: Group, Group: "station", Fractions: fractions(0.8, 0.1, 0.1), Seed: 4}, assumed},
+		{"random split by subject 80/10/10 seed 2", SplitSpec{Strategy: Group, Group: "subject", Fractions: fractions(0.8, 0.1, 0.1), Seed: 2}, assumed},
+		{"time by month 70/15/15 history 12, horizon 1 gap 3", SplitSpec{Strategy: Time, Time: "month", Fractions: fractions(0.7, 0.15, 0.15), History: 12, Horizon: 1, Gap: 3}, nil},
+		{"chronological, last 20% for test", SplitSpec{Strategy: Time, Fractions: two(0.8, 0.2)}, assumed},
+		{"80/20 by year", SplitSpec{Strategy: Time, Time: "year", Fractions: two(0.8, 0.2)}, assumed},
+		{"first 80% train, rest test", SplitSpec{Strategy: Time, Fractions: two(0.8, 0.2)}, assumed},
+		{"similarity by sequence 70/15/15 seed 5", SplitSpec{Strategy: Similarity, Sequence: "sequence", Fractions: fractions(0.7, 0.15, 0.15), Seed: 5}, nil},
 		{"as usual", SplitSpec{}, []string{"split_hint_unclear"}},
 	}
 	for _, test := range tests {
@@ -61,8 +69,7 @@ func TestParseSplitHint(t *testing.T) {
 
 // A split that is asked for and not known must never become a random one.
 func TestParseSplitHintRefusesOtherStrategies(t *testing.T) {
-	for _, hint := range []string{"time 70/15/15", "chronological, last 20% for test", "group by patient 80/20", "80/10/10 by station", "5-fold cross validation", "k-fold",
-		"leave-one-out", "random split by subject 80/20", "scaffold split 80/10/10", "temporal 80/20 seed 3", "first 80% train, rest test"} {
+	for _, hint := range []string{"5-fold cross validation", "k-fold", "leave-one-out", "scaffold split 80/10/10", "spatial blocks 80/20"} {
 		_, found, err := ParseSplitHint(hint)
 		if err != nil || len(found) == 0 || found[0].Code != "split_strategy_unsupported" || found[0].Severity != finding.Error {
 			t.Errorf("%q: %v %v", hint, found, err)

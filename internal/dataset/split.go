@@ -19,10 +19,18 @@ import (
 type Split struct {
 	Strategy   string                      `json:"strategy"`
 	Seed       int64                       `json:"seed"`
-	Unit       string                      `json:"unit"` // "row"
+	Unit       string                      `json:"unit"` // "row", "group", "sequence", or "window" where there is a horizon
 	Fractions  map[string]float64          `json:"fractions,omitempty"`
 	ID         string                      `json:"id,omitempty"`
 	Target     string                      `json:"target,omitempty"`
+	Group      string                      `json:"group,omitempty"`
+	Time       string                      `json:"time,omitempty"`
+	Sequence   string                      `json:"sequence,omitempty"`
+	History    int                         `json:"history,omitempty"` // time steps
+	Horizon    int                         `json:"horizon,omitempty"`
+	Gap        int                         `json:"gap,omitempty"`      // time steps left out before each cut
+	LeftOut    int64                       `json:"left_out,omitempty"` // rows in no part, because of Gap
+	Units      map[string]int64            `json:"units,omitempty"`    // part → groups, clusters or time steps in it
 	Parts      map[string]Part             `json:"parts"`
 	Classes    map[string]map[string]int64 `json:"classes,omitempty"` // stratified: part → class → rows
 	Statistics map[string]Stat             `json:"statistics"`
@@ -37,6 +45,8 @@ type Part struct {
 	SHA256  string `json:"sha256"`
 	IDsFile string `json:"ids_file"`
 	Path    string `json:"path,omitempty"` // predefined: the file that is this part
+	From    string `json:"from,omitempty"` // time: its first and last value of the time column, as written
+	To      string `json:"to,omitempty"`
 }
 
 // MakeSplit splits the rows of a file and writes <dir>/split/<part>.ids and <dir>/split.json; for a predefined split the files
@@ -59,13 +69,13 @@ func MakeSplit(ctx context.Context, path string, spec SplitSpec, dir string) (*S
 		return nil, nil, err
 	}
 	names, weights := spec.parts()
-	part, different := deal(s.rows, weights, max(len(s.classes), 1))
-	found, err := s.judge(names, weights, part, different)
+	split := &Split{Strategy: spec.Strategy, Seed: spec.Seed, Unit: "row", Fractions: spec.Fractions, ID: spec.ID, Target: spec.Target,
+		Group: spec.Group, Time: spec.Time, Sequence: spec.Sequence, History: spec.History, Horizon: spec.Horizon, Parts: map[string]Part{}, Dialect: s.dialect()}
+	part, found, err := s.assign(split, spec, names, weights)
 	if err != nil {
 		return nil, nil, err
 	}
-	split := &Split{Strategy: spec.Strategy, Seed: spec.Seed, Unit: "row", Fractions: spec.Fractions, ID: spec.ID, Target: spec.Target,
-		Parts: map[string]Part{}, Classes: s.tally(names, part), Leakage: s.leakage(names, part), Dialect: s.dialect()}
+	split.Classes, split.Leakage = s.tally(names, part), s.leakage(names, part)
 	if err := s.writeIDs(ctx, split, names, part, dir); err != nil {
 		return nil, nil, err
 	}
@@ -148,7 +158,9 @@ func (s *scanned) tally(names []string, part []uint8) map[string]map[string]int6
 		out[name] = map[string]int64{}
 	}
 	for i, p := range part {
-		out[names[p]][s.classes[s.rows[i].class]]++
+		if p != leftOut {
+			out[names[p]][s.classes[s.rows[i].class]]++
+		}
 	}
 	return out
 }
@@ -183,6 +195,9 @@ func (s *scanned) writeIDs(ctx context.Context, split *Split, names []string, pa
 			return finding.Refuse(changed(s.path))
 		}
 		p := part[t.number]
+		if p == leftOut {
+			continue
+		}
 		counts[p]++
 		if names[p] == Train {
 			fit.add(record)
@@ -195,7 +210,9 @@ func (s *scanned) writeIDs(ctx context.Context, split *Split, names []string, pa
 		return finding.Refuse(changed(s.path))
 	}
 	for i, name := range names {
-		split.Parts[name] = Part{N: counts[i], SHA256: files[i].sha256(), IDsFile: idsFile(name)}
+		made := split.Parts[name] // where a time split knows its bounds already
+		made.N, made.SHA256, made.IDsFile = counts[i], files[i].sha256(), idsFile(name)
+		split.Parts[name] = made
 		if err := files[i].commit(); err != nil {
 			return err
 		}

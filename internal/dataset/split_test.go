@@ -153,7 +153,7 @@ func TestSplitRefuses(t *testing.T) {
 		spec     SplitSpec
 		want     []said
 	}{
-		{"strategy", rows, SplitSpec{Strategy: "time", Fractions: halves}, []said{{"split_strategy_unsupported", finding.Error, 0, 0}}},
+		{"strategy", rows, SplitSpec{Strategy: "scaffold", Fractions: halves}, []said{{"split_strategy_unsupported", finding.Error, 0, 0}}},
 		{"fractions beyond 1", rows, random(fractions(0.7, 0.2, 0.2)), []said{{"fractions_sum", finding.Error, 0, 0}}},
 		{"no fractions", rows, random(nil), []said{{"fractions_sum", finding.Error, 0, 0}}},
 		{"nothing to train", rows, random(map[string]float64{Test: 1}), []said{{"fractions_sum", finding.Error, 0, 0}}},

@@ -1,0 +1,159 @@
+package dataset
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trainwright/trainwright/internal/finding"
+)
+
+// stations is a table of ten stations with six months each, written station by station.
+func stations(t *testing.T) string {
+	var text strings.Builder
+	text.WriteString("id,station,month,level\n")
+	for s := range 10 {
+		for m := range 6 {
+			fmt.Fprintf(&text, "r%d-%d,S%02d,2024-%02d-01,%d\n", s, m, s, m+1, 100*s+m)
+		}
+	}
+	return write(t, "stations.csv", text.String())
+}
+
+func TestAGroupStaysInOnePart(t *testing.T) {
+	path, dir := stations(t), t.TempDir()
+	split, found, err := MakeSplit(background, path, SplitSpec{Strategy: Group, Group: "station", ID: "id", Fractions: fractions(0.6, 0.2, 0.2), Seed: 17}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := map[string]string{}
+	for part, list := range ids(t, dir, split) {
+		for _, id := range list {
+			station, _, _ := strings.Cut(id, "-")
+			if other, seen := home[station]; seen && other != part {
+				t.Errorf("station %s is in %s and %s", station, other, part)
+			}
+			home[station] = part
+		}
+	}
+	if len(found) != 0 || split.Unit != "group" || !maps.Equal(split.Units, map[string]int64{Train: 6, Val: 2, Test: 2}) {
+		t.Errorf("unit %q, units %v, findings %v", split.Unit, split.Units, found)
+	}
+	// The same on every machine and for every version of Go.
+	var test []string
+	for station, part := range home {
+		if part == Test {
+			test = append(test, station)
+		}
+	}
+	slices.Sort(test)
+	if got := strings.Join(test, " "); got != "r1 r4" {
+		t.Errorf("the test stations are %s", got)
+	}
+}
+
+func TestFewUnevenGroupsFillEveryPart(t *testing.T) {
+	path := write(t, "a.csv", "g,x\na,1\na,2\na,3\na,4\nb,5\nb,6\nb,7\nc,8\nc,9\n")
+	split, found, err := MakeSplit(background, path, SplitSpec{Strategy: Group, Group: "g", Fractions: fractions(0.7, 0.15, 0.15)}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !maps.Equal(split.Units, map[string]int64{Train: 1, Val: 1, Test: 1}) || !slices.Contains(codes(found), "split_sizes_inexact") {
+		t.Errorf("%v %v", split.Units, found)
+	}
+}
+
+func TestATimeSplitHoldsOutTheFuture(t *testing.T) {
+	path, dir := stations(t), t.TempDir()
+	spec := SplitSpec{Strategy: Time, Time: "month", ID: "id", Fractions: map[string]float64{Train: 0.67, Test: 0.33}, History: 1, Horizon: 1}
+	split, found, err := MakeSplit(background, path, spec, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ids(t, dir, split)
+	if slices.Contains(codes(found), "gap_shorter_than_horizon") || split.Gap != 1 || split.LeftOut != 10 || len(got[Train]) != 30 || len(got[Test]) != 20 {
+		t.Errorf("gap %d, left out %d, %d in train, %v", split.Gap, split.LeftOut, len(got[Train]), found)
+	}
+	train, test := split.Parts[Train], split.Parts[Test]
+	if train.From != "2024-01-01" || train.To >= test.From || test.To != "2024-06-01" || split.Unit != "window" {
+		t.Errorf("train %s to %s, test %s to %s", train.From, train.To, test.From, test.To)
+	}
+	// A left-out row is in no file either.
+	paths, _, err := WriteParts(background, path, split, dir, filepath.Join(dir, "data"), WriteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part, file := range paths {
+		text, _ := os.ReadFile(file)
+		if lines := int64(strings.Count(string(text), "\n")); lines != split.Parts[part].N+1 {
+			t.Errorf("%s has %d lines for %d rows", part, lines, split.Parts[part].N)
+		}
+	}
+}
+
+func TestSimilarSequencesStayTogether(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("id,seq,y\n")
+	state := uint64(7)
+	letter := func() byte {
+		state = state*6364136223846793005 + 1442695040888963407
+		return "ACGT"[state>>62]
+	}
+	for family := range 20 {
+		ancestor := make([]byte, 80)
+		for i := range ancestor {
+			ancestor[i] = letter()
+		}
+		for copy := range 5 {
+			mutant := slices.Clone(ancestor)
+			mutant[10*copy+5] = letter()
+			fmt.Fprintf(&text, "f%02d-%d,%s,%d\n", family, copy, mutant, family%2)
+		}
+	}
+	dir := t.TempDir()
+	split, _, err := MakeSplit(background, write(t, "s.csv", text.String()), SplitSpec{Strategy: Similarity, Sequence: "seq", ID: "id", Fractions: fractions(0.6, 0.2, 0.2), Seed: 1}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := map[string]string{}
+	for part, list := range ids(t, dir, split) {
+		for _, id := range list {
+			if other, seen := home[id[:3]]; seen && other != part {
+				t.Errorf("family %s is in %s and %s", id[:3], other, part)
+			}
+			home[id[:3]] = part
+		}
+	}
+	if split.Units[Train]+split.Units[Val]+split.Units[Test] != 20 || split.Unit != "sequence" {
+		t.Errorf("%d clusters: %v", len(home), split.Units)
+	}
+}
+
+func TestUnitSplitsRefuse(t *testing.T) {
+	two := map[string]float64{Train: 0.5, Test: 0.5}
+	for _, test := range []struct {
+		name, in string
+		spec     SplitSpec
+		want     []said
+	}{
+		{"no group column named", "g,x\na,1\nb,2\n", SplitSpec{Strategy: Group, Fractions: two}, []said{{"split_column_missing", finding.Error, 0, 0}}},
+		{"unknown column", "g,x\na,1\nb,2\n", SplitSpec{Strategy: Group, Group: "h", Fractions: two}, []said{{"column_unknown", finding.Error, 1, 0}}},
+		{"one group", "g,x\na,1\na,2\n", SplitSpec{Strategy: Group, Group: "g", Fractions: two}, []said{{"split_units_few", finding.Error, 0, 0}}},
+		{"no group in a record", "g,x\na,1\n,2\n", SplitSpec{Strategy: Group, Group: "g", Fractions: two}, []said{{"split_value_missing", finding.Error, 3, 8}}},
+		{"day first", "d,x\n31.12.2024,1\n01.01.2025,2\n", SplitSpec{Strategy: Time, Time: "d", Fractions: two}, []said{{"time_unreadable", finding.Error, 2, 4}}},
+		{"two ways", "d,x\n2024-12-31,1\n2025,2\n", SplitSpec{Strategy: Time, Time: "d", Fractions: two}, []said{{"time_unreadable", finding.Error, 3, 17}}},
+		{"window longer than a part", "d,x\n1,1\n2,2\n3,3\n4,4\n", SplitSpec{Strategy: Time, Time: "d", Fractions: two, History: 3, Horizon: 1}, []said{{"part_shorter_than_window", finding.Error, 0, 0}}},
+		{"negative gap", "d,x\n1,1\n2,2\n", SplitSpec{Strategy: Time, Time: "d", Fractions: two, Gap: -1}, []said{{"split_steps_negative", finding.Error, 0, 0}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, _, err := MakeSplit(background, write(t, "a.csv", test.in), test.spec, t.TempDir())
+			if got := saidOf(refusal(t, err)); !slices.Equal(got, test.want) {
+				t.Errorf("%+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
