@@ -88,6 +88,7 @@ type profiler struct {
 	seen      map[uint64]int
 	key       []byte
 	duplicate Duplicates
+	copies    *copies
 	offset    int64 // behind the last record read
 }
 
@@ -110,6 +111,7 @@ func ProfileCSV(ctx context.Context, path string, opts ProfileOptions) (*Profile
 		p.id = t.index[opts.ID]
 		p.duplicate.Ignoring = []string{opts.ID}
 	}
+	p.copies = newCopies(t.column(opts.Target), len(t.names))
 	for range t.names {
 		p.columns = append(p.columns, newGatherer(p.opts.DistinctBound, p.opts.QuantileBound))
 	}
@@ -142,6 +144,7 @@ func (p *profiler) read(ctx context.Context) (*finding.Finding, error) {
 		for i, column := range p.columns {
 			column.add(p.seed, record, i)
 		}
+		p.copies.add(p.seed, record)
 		p.compare(record)
 	}
 	// The bound may have fallen behind the last record; only a further read tells.
@@ -227,6 +230,7 @@ func (p *profiler) findings(profile *Profile) []finding.Finding {
 	}
 	if p.opts.Target != "" {
 		out = append(out, targetMissing(path, profile.Columns[p.opts.Target])...)
+		out = append(out, p.copies.findings(path, profile.Order, p.opts.ID)...)
 	}
 	return out
 }

@@ -28,6 +28,9 @@ type DataChoice struct {
 	Target            string                `json:"target,omitempty" jsonschema_description:"Column to predict."`
 	Features          []string              `json:"features,omitempty" jsonschema_description:"Input columns; every other column when left out."`
 	ID                string                `json:"id,omitempty" jsonschema_description:"Column that identifies a row; row-<n> when left out."`
+	Group             string                `json:"group,omitempty" jsonschema_description:"Column whose equal values must stay in one part: patient, station, batch."`
+	Time              string                `json:"time,omitempty" jsonschema_description:"Column that orders the rows."`
+	Sequence          string                `json:"sequence,omitempty" jsonschema_description:"Column of sequences, for a similarity split."`
 	Columns           map[string]ColumnNote `json:"columns,omitempty" jsonschema_description:"Unit and meaning by column name."`
 	Split             *SplitChoice          `json:"split,omitempty"`
 	Normalization     string                `json:"normalization,omitempty"`
@@ -44,9 +47,12 @@ type ColumnNote struct {
 
 // SplitChoice is a split as the agent states it. Fractions sum to 1.
 type SplitChoice struct {
-	Strategy  string             `json:"strategy" jsonschema:"enum=random,enum=stratified,enum=predefined"`
+	Strategy  string             `json:"strategy" jsonschema:"enum=random,enum=stratified,enum=group,enum=time,enum=similarity,enum=predefined"`
 	Fractions map[string]float64 `json:"fractions,omitempty" jsonschema_description:"By part: train, val, test."`
 	Seed      int64              `json:"seed,omitempty"`
+	History   int                `json:"history,omitempty" jsonschema_description:"Time steps a sample looks back."`
+	Horizon   int                `json:"horizon,omitempty" jsonschema_description:"Time steps from a sample to its target."`
+	Gap       int                `json:"gap,omitempty" jsonschema_description:"Time steps left out before each cut; the horizon when left out."`
 }
 
 // dataAndSplit is phase 2: read the data whole, settle what a sample is, split it or check the split that is there, and
@@ -189,6 +195,9 @@ func (w *dataWork) decideSplit() {
 	case w.sources["all"] != "" || w.view.argument("data.source") != nil:
 		w.spec, w.ownSplit = &dataset.SplitSpec{Strategy: "predefined"}, true
 	}
+	if choice := w.choice.Split; choice != nil && w.spec != nil {
+		w.spec.History, w.spec.Horizon, w.spec.Gap = choice.History, choice.Horizon, choice.Gap
+	}
 	if w.spec != nil && w.spec.Strategy == "predefined" && !w.ownSplit {
 		for _, part := range []string{"train", "val", "test"} {
 			if w.sources[part] != "" {
@@ -222,6 +231,7 @@ func (w *dataWork) work(ctx context.Context) error {
 	}
 	sample.Target.Unit = w.choice.Columns[target].Unit
 	w.sample = sample
+	w.unitConflicts()
 	if finding.Has(w.out.Findings, finding.Error) || w.spec == nil || w.ownSplit || target == "" {
 		return nil
 	}
@@ -260,8 +270,12 @@ func (w *dataWork) makeParts(ctx context.Context, id, target string) error {
 	run := w.step.Run
 	spec := *w.spec
 	spec.ID, spec.Files = id, w.parts
-	if spec.Target == "" || spec.Strategy != "stratified" {
+	if spec.Target == "" || spec.Strategy != dataset.Stratified {
 		spec.Target = target
+	}
+	w.units(&spec)
+	if finding.Has(w.out.Findings, finding.Error) {
+		return nil
 	}
 	split, found, err := dataset.MakeSplit(ctx, w.first(), spec, run.Workdir)
 	w.out.Findings = append(w.out.Findings, found...)
@@ -295,6 +309,12 @@ func (w *dataWork) makeParts(ctx context.Context, id, target string) error {
 		w.parts, w.written = parts, true
 	}
 	w.leaks = split.Leakage
+	if err := w.crossings(ctx, spec); err != nil {
+		return err
+	}
+	if err := w.statisticsElsewhere(ctx); err != nil {
+		return err
+	}
 	if !w.written {
 		return nil
 	}
@@ -309,7 +329,7 @@ func (w *dataWork) makeParts(ctx context.Context, id, target string) error {
 		w.out.Findings = append(w.out.Findings, refusalOf(err)...)
 		return notRefused(err)
 	}
-	w.out.Findings, w.leaks = append(w.out.Findings, found...), leaks
+	w.out.Findings, w.leaks = append(w.out.Findings, found...), append(w.leaks, leaks...)
 	return nil
 }
 
@@ -358,6 +378,8 @@ func (p dataAndSplit) gate(w *dataWork) {
 			why := "gate of phase 2: neither files, split_hint nor the script say how the data is split"
 			if column := w.dated(); column != "" {
 				why += "; column " + column + " holds dates, so that rows drawn at random would let the model see the future"
+			} else if column := w.grouped(); column != "" {
+				why += "; column " + column + " repeats, so that rows drawn at random would put one " + column + " in several parts"
 			}
 			out.Needs = append(out.Needs, engine.Need{Field: "data.split", Why: why, WhereToLook: append(placesToLook(w.view), "ask the user"), Candidates: w.splitCandidates()})
 		}
@@ -388,8 +410,8 @@ func (w *dataWork) columns() []string {
 // fewClasses is up to how many distinct values a target is taken for classes when a split is proposed.
 const fewClasses = 20
 
-// proposedSplit is the split that the next call proposes: it is made only when the agent sends it. Rows that carry a date
-// get none, since drawing them at random would let a model see the future.
+// proposedSplit is the split that the next call proposes: it is made only when the agent sends it. Rows that carry a date are cut
+// by time, since drawing them at random would let a model see the future; rows of the same patient or station stay together.
 func (w *dataWork) proposedSplit() map[string]any {
 	strategy := dataset.Random
 	var target *dataset.Column
@@ -398,7 +420,9 @@ func (w *dataWork) proposedSplit() map[string]any {
 	}
 	switch {
 	case w.dated() != "":
-		strategy = "<random, stratified or predefined>"
+		return map[string]any{"strategy": dataset.Time, "fractions": map[string]any{"train": 0.7, "val": 0.15, "test": 0.15}}
+	case w.grouped() != "":
+		strategy = dataset.Group
 	case target != nil && !target.DistinctAtLeast && target.Distinct <= fewClasses && target.Type != dataset.TypeNumber:
 		strategy = dataset.Stratified
 	}
@@ -407,10 +431,11 @@ func (w *dataWork) proposedSplit() map[string]any {
 
 // splitCandidates says the proposed split in words.
 func (w *dataWork) splitCandidates() []string {
-	if w.dated() != "" {
-		return []string{}
+	by := ""
+	if column := w.dated() + w.grouped(); column != "" {
+		by = " by " + column
 	}
-	return []string{fmt.Sprintf("%s train 0.7, val 0.15, test 0.15, seed 17", w.proposedSplit()["strategy"])}
+	return []string{fmt.Sprintf("%s%s train 0.7, val 0.15, test 0.15, seed 17", w.proposedSplit()["strategy"], by)}
 }
 
 // dated is the first column of dates, if there is one.
@@ -435,6 +460,11 @@ func (w *dataWork) dataCall(tool string) *engine.NextCall {
 			data["target"] = "<column>"
 		case "data.split":
 			data["split"] = w.proposedSplit()
+			if column := w.dated(); column != "" {
+				data["time"] = column
+			} else if column := w.grouped(); column != "" {
+				data["group"] = column
+			}
 		}
 	}
 	arguments := map[string]any{"run_id": w.step.Run.ID}

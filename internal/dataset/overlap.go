@@ -1,0 +1,165 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"slices"
+
+	"github.com/trainwright/trainwright/internal/finding"
+)
+
+// The kinds of leakage between parts by what the rows belong to.
+const (
+	LeakGroup  = "group_overlap"    // rows of one group in two parts
+	LeakWindow = "window_straddles" // a row of an earlier part whose target lies in the time of a later one
+)
+
+// CheckUnits looks for what rows of several parts have in common beside their values: the group, where spec names one, and the time.
+// A row of an earlier part (train, val) straddles the cut when its time plus spec.Horizon steps (different values of the time column, over all
+// parts) reaches the first time of a later part. Without a horizon only rows that lie in the later part's time count, as a warning.
+// Findings: leakage_group, leakage_window. Refused: damaged files, column_unknown, time_unreadable, too_many_rows.
+func CheckUnits(ctx context.Context, parts map[string]string, spec SplitSpec) ([]Leak, []finding.Finding, error) {
+	var leaks []Leak
+	if spec.Group != "" {
+		leak, err := groupOverlap(ctx, parts, spec)
+		if err != nil {
+			return nil, nil, err
+		}
+		leaks = append(leaks, leak)
+	}
+	if spec.Time != "" {
+		leak, err := straddling(ctx, parts, spec)
+		if err != nil {
+			return nil, nil, err
+		}
+		leaks = append(leaks, leak)
+	}
+	leaks = occurred(leaks)
+	var found []finding.Finding
+	for _, leak := range leaks {
+		found = append(found, unitFinding(leak, spec))
+	}
+	return leaks, found, nil
+}
+
+func unitFinding(leak Leak, spec SplitSpec) finding.Finding {
+	first, second := leak.Examples[0].First, leak.Examples[0].Second
+	f := finding.Finding{Code: "leakage_group", Severity: leak.Severity, Where: &finding.Where{Path: second.Path, Line: second.Line, Field: spec.Group},
+		What:     fmt.Sprintf("%d row(s) belong to a %s that an earlier part has too, such as line %d of %s and line %d of %s", leak.Count, spec.Group, first.Line, first.Part, second.Line, second.Part),
+		Expected: "each " + spec.Group + " in one part", Remedy: fmt.Sprintf("split anew: {\"strategy\": \"group\", \"group\": %q}", spec.Group)}
+	if leak.Kind == LeakWindow {
+		f.Code, f.Where = "leakage_window", &finding.Where{Path: first.Path, Line: first.Line, Field: spec.Time}
+		f.What = fmt.Sprintf("%d row(s) reach over the cut into a later part, such as line %d of %s: with a horizon of %d it reaches line %d of %s", leak.Count, first.Line, first.Part, spec.Horizon, second.Line, second.Part)
+		f.Expected = fmt.Sprintf("%s of each part before that of the next, with %d steps between", spec.Time, spec.Horizon)
+		f.Remedy = fmt.Sprintf("remove these rows from %s, or split anew by time with a gap of %d", first.Part, max(spec.Gap, spec.Horizon))
+	}
+	return f
+}
+
+// walkColumn calls visit with a column's value in every row of a part.
+func walkColumn(ctx context.Context, path, column string, spec SplitSpec, visit func(r *Record, value []byte, at int) error) error {
+	t, err := openTable(path, spec.Dialect)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	if f := t.unknown(column); f != nil {
+		return finding.Refuse(*f)
+	}
+	at := t.column(column)
+	return t.each(ctx, func(r *Record) error { return visit(r, trim(r.Fields[at]), at) })
+}
+
+func groupOverlap(ctx context.Context, parts map[string]string, spec SplitSpec) (Leak, error) {
+	leak, names := Leak{Kind: LeakGroup, Severity: finding.Error}, sortedParts(parts)
+	seed, seen := maphash.MakeSeed(), map[uint64]seenRow{}
+	for p, name := range names {
+		err := walkColumn(ctx, parts[name], spec.Group, spec, func(r *Record, value []byte, _ int) error {
+			if isMissing(value) {
+				return nil
+			}
+			key := maphash.Bytes(seed, value)
+			first, known := seen[key]
+			switch {
+			case !known && len(seen) == maxHashed:
+				return finding.Refuse(tooManyRows(parts[name], maxHashed))
+			case !known:
+				seen[key] = seenRow{part: uint8(p), line: uint32(r.Line)}
+			case first.part != uint8(p):
+				leak.add(Place{Part: names[first.part], Path: parts[names[first.part]], Line: int(first.line)}, Place{Part: name, Path: parts[name], Line: r.Line})
+			}
+			return nil
+		})
+		if err != nil {
+			return leak, err
+		}
+	}
+	return leak, nil
+}
+
+// begins is the first time of a part.
+type begins struct {
+	at   float64
+	line int
+}
+
+func straddling(ctx context.Context, parts map[string]string, spec SplitSpec) (Leak, error) {
+	leak, names := Leak{Kind: LeakWindow, Severity: finding.Error}, sortedParts(parts)
+	if spec.Horizon == 0 {
+		leak.Severity = finding.Warning
+	}
+	reader := &units{spec: SplitSpec{Strategy: Time, Time: spec.Time}}
+	times, starts := map[float64]bool{}, make([]begins, len(names))
+	read := func(p int, visit func(at float64, line int)) error {
+		path := parts[names[p]]
+		reader.path = path
+		return walkColumn(ctx, path, spec.Time, spec, func(r *Record, value []byte, column int) error {
+			reader.column = column
+			var at row
+			if isMissing(value) {
+				return nil
+			}
+			if f := reader.order(&at, r, text(value)); f != nil {
+				return finding.Refuse(*f)
+			}
+			visit(at.when, r.Line)
+			return nil
+		})
+	}
+	for p := range names {
+		starts[p].at = math.Inf(1)
+		err := read(p, func(at float64, line int) {
+			if times[at] = true; at < starts[p].at {
+				starts[p] = begins{at, line}
+			}
+		})
+		if err != nil {
+			return leak, err
+		}
+	}
+	steps := make([]float64, 0, len(times))
+	for at := range times {
+		steps = append(steps, at)
+	}
+	slices.Sort(steps)
+	for p := range names[:max(len(names)-1, 0)] {
+		later := p + 1
+		for q := later; q < len(names); q++ {
+			if starts[q].at < starts[later].at {
+				later = q
+			}
+		}
+		err := read(p, func(at float64, line int) {
+			step, _ := slices.BinarySearch(steps, at)
+			if reached := steps[min(step+spec.Horizon, len(steps)-1)]; reached >= starts[later].at {
+				leak.add(Place{Part: names[p], Path: parts[names[p]], Line: line}, Place{Part: names[later], Path: parts[names[later]], Line: starts[later].line})
+			}
+		})
+		if err != nil {
+			return leak, err
+		}
+	}
+	return leak, nil
+}
