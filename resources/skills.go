@@ -57,11 +57,15 @@ func (s *Source) readSkill(uri, name, file string) (Content, error) {
 	return c, nil
 }
 
-// skillItems lists the files of every skill; the entry of a SKILL.md says what the skill is for.
+// skillItems lists the files of every skill; the entry of a SKILL.md says what the skill is for. Of a resource skill it is the only
+// one: its cards are found by recall, and read by their address.
 func (s *Source) skillItems() []Item {
 	var items []Item
 	for _, sk := range s.Library.List("") {
 		for _, f := range sk.Files {
+			if sk.Type == skill.TypeResource && f.Path != "SKILL.md" {
+				continue
+			}
 			item := Item{URI: f.URI, Name: sk.Name + "/" + f.Path, MIME: MIMEType(f.Path, nil), Size: f.Size}
 			if f.Path == "SKILL.md" {
 				item.Title, item.Description = sk.Name, sk.Description

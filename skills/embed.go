@@ -6,5 +6,5 @@ import "embed"
 // FS is the embedded skills. Each folder at its root is one skill: a SKILL.md whose frontmatter name equals the
 // folder's, and the files it refers to.
 //
-//go:embed all:onescience-trainer
+//go:embed all:onescience-trainer all:training-cards-earth all:training-cards-biology all:training-cards-materials all:training-cards-cfd all:training-cards-general
 var FS embed.FS

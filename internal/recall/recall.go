@@ -1,5 +1,5 @@
 // Package recall answers a resource_retrieval_request from the skills of type resource: by the exact name of a card, or by
-// card names and tags that occur as whole words in the request. A matched card brings the cards it depends on, and every
+// the words of the request (BM25 over names, tags, descriptions and texts, Chinese by pairs of characters). A matched card brings the cards it depends on, and every
 // match says why it is one and what its content leaves out.
 package recall
 
@@ -32,11 +32,11 @@ const (
 // Retrieve searches the library. Finding nothing is no error: the status is failed, the summary says what the library holds,
 // and a recall_no_match note names the query. An error is a library that can't be listed, or ctx.
 func Retrieve(ctx context.Context, library *skill.Library, req contract.RetrievalRequest) (contract.RetrievalResult, []finding.Finding, error) {
-	cards, findings, err := readCards(ctx, library)
+	known, err := indexOf(ctx, library)
 	if err != nil {
 		return contract.RetrievalResult{}, nil, err
 	}
-	s := search{request: req, cards: cards, findings: findings, text: fold(req.UserRequest + "\n" + req.ContentRequest)}
+	s := search{request: req, index: known, cards: known.cards, findings: slices.Clone(known.findings), text: fold(req.UserRequest + "\n" + req.ContentRequest)}
 	s.domain = domainKey(req.Filters.Domain)
 	s.find()
 	s.addDependencies()
@@ -67,13 +67,14 @@ func Missing(req contract.RetrievalRequest, findings []finding.Finding) []string
 type match struct {
 	*card
 	why    string
-	weight int
+	weight float64
 }
 
 type search struct {
 	request  contract.RetrievalRequest
 	text     string // what the request says, folded
 	domain   string // the filter, "" for all
+	index    *index
 	cards    []card
 	matches  []match
 	findings []finding.Finding
@@ -95,7 +96,7 @@ func (s *search) find() {
 	}
 	elsewhere := s.words()
 	if len(s.matches) == 0 {
-		s.note(CodeNoMatch, "user_request", fmt.Sprintf("no card's name or tag occurs in the request%s%s", s.within(), elsewhere), "a request that names a model, component or dataset of the library", "name it in user_request or filters.keyword")
+		s.note(CodeNoMatch, "user_request", fmt.Sprintf("no card answers the words of the request%s%s", s.within(), elsewhere), "a request that names a model, component, dataset or question of the library", "name it in user_request or filters.keyword")
 	}
 }
 
@@ -115,20 +116,41 @@ func (s *search) named(keyword string) (elsewhere string) {
 	return elsewhere
 }
 
-// words takes the cards whose name or tags the request mentions, names first, then by the number of tags.
+// nameWeight puts a card that the request names before all others.
+const nameWeight = 1e6
+
+// words takes the cards that the request names or whose tags it holds, and those that its words find; names come first, then the score
+// decides. What the words alone find is left out where it scores little beside the best.
 func (s *search) words() (elsewhere string) {
+	domain := cmp.Or(s.domain, detectDomain(s.text))
+	hits := s.index.search(s.request.UserRequest)
+	best := 0.0
 	for i := range s.cards {
-		c := &s.cards[i]
-		m, ok := s.mentioned(c)
-		if !ok {
+		c, hit := &s.cards[i], hits[uint32(i)]
+		m := match{card: c, weight: hit.score}
+		if c.domain == domain {
+			m.weight *= domainBonus
+		}
+		tags := mentioned(s.text, c.tags)
+		switch named := mentioned(s.text, c.names); {
+		case len(named) > 0:
+			m.why, m.weight = "name_in_request", m.weight+nameWeight
+		case len(tags) > 0:
+			m.why = "tag_in_request: " + strings.Join(tags, ", ")
+		case hit.solid:
+			m.why = "words_in_card: " + strings.Join(hit.terms[:min(len(hit.terms), 5)], ", ")
+		default:
 			continue
 		}
-		if s.admits(c) {
-			s.matches = append(s.matches, m)
-		} else {
+		if !s.admits(c) {
 			elsewhere = fmt.Sprintf("; %s under %s would match", c.name, c.domain)
+			continue
+		}
+		if s.matches = append(s.matches, m); m.weight < nameWeight {
+			best = max(best, m.weight)
 		}
 	}
+	s.matches = slices.DeleteFunc(s.matches, func(m match) bool { return m.weight < weakShare*best })
 	slices.SortStableFunc(s.matches, func(a, b match) int { return cmp.Compare(b.weight, a.weight) })
 	if n := len(s.matches); n > MaxMatches {
 		s.note(CodeCut, "user_request", fmt.Sprintf("%d cards match, the best %d are given", n, MaxMatches), "a request that names fewer things", "narrow it with filters.domain or filters.keyword")
@@ -137,19 +159,15 @@ func (s *search) words() (elsewhere string) {
 	return elsewhere
 }
 
-func (s *search) mentioned(c *card) (match, bool) {
-	for _, name := range c.names {
-		if len([]rune(name)) > 1 && containsWord(s.text, name) {
-			return match{c, "name_in_request", 1000}, true
+// mentioned are the names that stand in a text as whole words.
+func mentioned(text string, names []string) []string {
+	var found []string
+	for _, name := range names {
+		if len([]rune(name)) > 1 && containsWord(text, name) && !slices.Contains(found, name) {
+			found = append(found, name)
 		}
 	}
-	var tags []string
-	for _, tag := range c.tags {
-		if len([]rune(tag)) > 1 && containsWord(s.text, tag) && !slices.Contains(tags, tag) {
-			tags = append(tags, tag)
-		}
-	}
-	return match{c, "tag_in_request: " + strings.Join(tags, ", "), len(tags)}, len(tags) > 0
+	return found
 }
 
 func (s *search) admits(c *card) bool { return s.domain == "" || s.domain == c.domain }
