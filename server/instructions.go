@@ -11,4 +11,4 @@ How to work:
 4. Never claim success unless execution_result.status is "success". "partial" may mean that a job still runs, or that something is open: read observation.missing. "blocked" needs the user: ask exactly for what is named. Numbers in your report come from claims.json, as validation_report.md shows them, with their level (logged, recomputed, reevaluated).
 5. Jobs outlive this session. While one runs, call trainer {"run_id", "wait_seconds": 300} or job_status {"job_ids"}; job_logs reads on by cursor. Do not start the same training by hand.
 
-After a break: run_list and run_status show where each run stands. Artifacts are resources: run://<run_id>/<artifact> (training_plan.md, validation_report.md, ...). Skills: skill_list, skill_get, or skill://<name>/SKILL.md.`
+After a break: run_list and run_status show where each run stands. Artifacts are resources: run://<run_id>/<artifact> (training_plan.md, validation_report.md, ...). Knowledge with sources: recall. Skills: skill_list, skill_get, or skill://<name>/SKILL.md.`

@@ -32,11 +32,16 @@ func workspaceTools(t *testing.T) (dir string, all []Tool) {
 // toolsOver are the tools of one more server over a workspace.
 func toolsOver(t *testing.T, dir string) []Tool {
 	t.Helper()
+	return toolsWith(t, dir, &skill.Library{})
+}
+
+func toolsWith(t *testing.T, dir string, library *skill.Library) []Tool {
+	t.Helper()
 	roots, err := rundir.NewRoots(dir, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := trainer.New(roots, &skill.Library{}, local.New(local.Options{Workspace: dir}), time.Now)
+	tr := trainer.New(roots, library, local.New(local.Options{Workspace: dir}), time.Now)
 	return All(Deps{Trainer: func() (*trainer.Trainer, error) { return tr, nil }})
 }
 

@@ -48,5 +48,6 @@ func All(deps Deps) []Tool {
 		readMetrics(deps),
 		skillList(deps),
 		skillGet(deps),
+		recallTool(deps),
 	}
 }

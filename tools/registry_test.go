@@ -134,7 +134,7 @@ func TestAnnotations(t *testing.T) {
 	read := Annotations{ReadOnly: true, Idempotent: true}
 	want := map[string]Annotations{
 		"run_list": read, "run_status": read, "job_status": read, "job_logs": read, "job_list": read, "skill_list": read, "skill_get": read, "inspect_checkpoint": read, "read_metrics": read,
-		"inspect_dataset": read, "inspect_project": read, "verify_claims": read,
+		"inspect_dataset": read, "inspect_project": read, "verify_claims": read, "recall": read,
 		"job_cancel": {Destructive: true, Idempotent: true, OpenWorld: true}, "runtime": {Destructive: true, Idempotent: true, OpenWorld: true},
 	}
 	for _, tool := range offered() {

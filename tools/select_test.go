@@ -112,7 +112,7 @@ func underSeal(t *testing.T, dir string) {
 	reads := map[string]string{
 		"run_list": `{}`, "run_status": fmt.Sprintf(`{"run_id": %q}`, run), "job_list": `{}`, "job_status": fmt.Sprintf(`{"job_ids": [%q, %q]}`, ended, going),
 		"job_logs": fmt.Sprintf(`{"job_id": %q}`, ended), "read_metrics": `{"path": "m.jsonl"}`, "inspect_checkpoint": `{"path": "examples"}`, "skill_list": `{}`, "skill_get": `{"name": "none"}`,
-		"inspect_project": `{}`, "inspect_dataset": `{"path": "data/wdbc.csv"}`, "verify_claims": fmt.Sprintf(`{"run_id": %q, "claims": [{"statement": "test accuracy is 0.9"}]}`, run),
+		"inspect_project": `{}`, "recall": `{"user_request": "how do I split station data?"}`, "inspect_dataset": `{"path": "data/wdbc.csv"}`, "verify_claims": fmt.Sprintf(`{"run_id": %q, "claims": [{"statement": "test accuracy is 0.9"}]}`, run),
 	}
 	for _, tool := range all {
 		arguments := []string{fmt.Sprintf(`{"run_id": %q}`, run), `{"request": "train something else"}`}

@@ -19,8 +19,8 @@ import (
 const (
 	MaxMatches      = 8 // dependencies not counted
 	maxDependencies = 8
-	contentBudget   = 32_000
-	cardBudget      = 16_000
+	contentBudget   = 16_000
+	cardBudget      = 8_000
 )
 
 // The codes of findings that callers look at.
