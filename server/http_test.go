@@ -478,10 +478,15 @@ func TestCancellationOverHTTP(t *testing.T) {
 		return tools.Result{}, ctx.Err()
 	}))
 	session := w.session()
-	go w.post(callLine(1, "waits"), session...)
+	answered := make(chan struct{}, 1)
+	go func() {
+		w.post(callLine(1, "waits"), session...)
+		answered <- struct{}{}
+	}()
 	<-entered
 	w.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, session...)
 	within(t, saw, "the cancellation did not reach the call")
+	within(t, answered, "the cancelled call is never answered") // or its goroutine would outlive the test
 
 	ctx, leave := context.WithCancel(t.Context())
 	go func() {
