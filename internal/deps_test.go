@@ -54,6 +54,7 @@ var edges = map[string][]string{
 	"internal/launch":     {"internal/contract", "internal/engine", "internal/finding", "internal/jobs", "internal/jobs/local", "internal/metrics", "internal/policy", "internal/redact", "internal/rundir"},
 	"internal/policy":     {"internal/finding", "internal/rundir"},
 	"internal/review":     {"internal/finding"},
+	"internal/source":     {"internal/finding"},
 	"internal/clients":    {"internal/finding", "internal/redact", "internal/rundir"},
 	"internal/skill":      {"internal/finding"},
 	"internal/rundir":     {"internal/finding", "internal/redact"},

@@ -16,8 +16,14 @@ import (
 )
 
 // CaptureInput is what to capture. Text wins over Path; Path is absolute and was let through by rundir.Roots. Ref is how
-// people name the source; it defaults to Path.
-type CaptureInput struct{ Kind, Ref, Text, Path, Note string }
+// people name the source; it defaults to Path. Where Text is a rendering of something else (a page, a PDF), SHA256 and Bytes are of that
+// original.
+type CaptureInput struct {
+	Kind, Ref, Text, Path, Note string
+
+	SHA256 string
+	Bytes  int64
+}
 
 const (
 	// keptUpTo is the size in bytes up to which a source's text is kept; larger ones are data, not instructions.
@@ -39,7 +45,7 @@ func Capture(dir string, sources []Source, in CaptureInput, now time.Time) (Sour
 	var kept []byte
 	var err error
 	switch in.Kind {
-	case KindText, KindFile, KindHandoff:
+	case KindText, KindFile, KindHandoff, KindURL:
 		kept, err = captureText(&source, in)
 	case KindDirectory, KindDataset, KindCheckpoint:
 		err = captureHash(&source, in)
@@ -78,7 +84,7 @@ func restore(dir string, s Source, kept []byte) error {
 func unsupported(in CaptureInput) error {
 	remedy := "send its content as kind text, or save it in the workspace and send its path as kind file"
 	return finding.Refuse(finding.Finding{Code: "source_kind_unsupported", Severity: finding.Error, What: fmt.Sprintf("a source of kind %q can't be captured", in.Kind),
-		Where: &finding.Where{Path: in.Ref, Field: "sources.kind"}, Expected: "text, file, directory, dataset, checkpoint or handoff", Remedy: remedy})
+		Where: &finding.Where{Path: in.Ref, Field: "sources.kind"}, Expected: "text, file, url, directory, dataset, checkpoint or handoff", Remedy: remedy})
 }
 
 func refuseSource(code, ref, what, remedy string) error {
@@ -102,9 +108,12 @@ func captureText(s *Source, in CaptureInput) ([]byte, error) {
 		}
 	}
 	s.SHA256, s.Bytes = rundir.HashBytes(data), int64(len(data))
+	if in.SHA256 != "" {
+		s.SHA256, s.Bytes = in.SHA256, in.Bytes
+	}
 	switch {
 	case len(data) > keptUpTo:
-		s.addNote(tooLarge(s.Bytes))
+		s.addNote(tooLarge(int64(len(data))))
 	case bytes.IndexByte(data[:min(len(data), binaryWithin)], 0) >= 0:
 		s.addNote("not kept: the file is binary")
 	default:

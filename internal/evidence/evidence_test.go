@@ -149,7 +149,7 @@ func TestCaptureRefuses(t *testing.T) {
 		in   CaptureInput
 		code string
 	}{
-		{CaptureInput{Kind: "url", Ref: "https://example.org"}, "source_kind_unsupported"},
+		{CaptureInput{Kind: KindURL, Ref: "https://example.org"}, "source_empty"},
 		{CaptureInput{Kind: "pdf", Path: file}, "source_kind_unsupported"},
 		{CaptureInput{Kind: ""}, "source_kind_unsupported"},
 		{CaptureInput{Kind: KindText}, "source_empty"},

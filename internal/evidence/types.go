@@ -25,6 +25,7 @@ const (
 	KindDataset    = "dataset"
 	KindCheckpoint = "checkpoint"
 	KindHandoff    = "handoff"
+	KindURL        = "url"
 )
 
 // The statuses of a fact: stated by a source, read between its lines, set in order to go on, stated by none.

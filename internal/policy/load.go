@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,7 +25,7 @@ func DefaultPath(home string) string {
 }
 
 var (
-	policyKeys    = []string{"allow", "read_roots", "write_roots", "budget", "trust_handoff", "sites"}
+	policyKeys    = []string{"allow", "read_roots", "write_roots", "budget", "trust_handoff", "sites", "network_addresses"}
 	workspaceKeys = []string{"allow", "read_roots", "write_roots", "budget", "sites", "skills", "trust_handoff"}
 	siteKeys      = []string{"ssh", "work_dir", "scheduler", "defaults"}
 	budgetKeys    = []string{"core_hours", "gpu_hours"}
@@ -135,8 +136,27 @@ func (p *Policy) grantBy(d *document, root string) {
 			p.TrustHandoff = d.truth(e.value, e.name)
 		case "sites":
 			p.Sites = d.sites(e.value)
+		case "network_addresses":
+			p.NetworkAddresses = d.prefixes(e.value, e.name)
 		}
 	}
+}
+
+// prefixes are ranges of addresses, such as 10.1.0.0/16, or single ones.
+func (d *document) prefixes(node *yaml.Node, key string) []netip.Prefix {
+	var out []netip.Prefix
+	for _, item := range d.texts(node, key) {
+		prefix, err := netip.ParsePrefix(item.Value)
+		if address, single := netip.ParseAddr(item.Value); err != nil && single == nil {
+			prefix, err = netip.PrefixFrom(address, address.BitLen()), nil
+		}
+		if err != nil {
+			d.value(item, key, fmt.Sprintf("%.80q is no address; it is left out", item.Value), "addresses or ranges, such as 10.1.0.0/16")
+			continue
+		}
+		out = append(out, prefix.Masked())
+	}
+	return out
 }
 
 // narrowBy takes what the workspace says: stricter decisions, fewer folders, smaller budgets, more sites.

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -55,6 +56,8 @@ type Policy struct {
 	TrustHandoff bool
 	Sites        map[string]Site
 	Skills       []string // folders of skills, relative to the workspace
+	// NetworkAddresses are ranges that pages may be fetched from although they are not of the public internet; only the user names them.
+	NetworkAddresses []netip.Prefix
 
 	path  string // of policy.yaml, for remedies; "" for none
 	allow map[string]rule

@@ -42,10 +42,8 @@ func (c *capture) all(ctx context.Context, given AcquisitionInput) error {
 			return err
 		}
 	}
-	if source.URL != "" {
-		c.findings = append(c.findings, finding.Finding{Code: "network_not_authorised", Severity: finding.Warning,
-			What: "the URL was not fetched: no grant allows the network", Where: &finding.Where{Field: "step_handoff.inputs.instruction_source.url"},
-			Expected: "the text itself, or a local file", Remedy: `save the page, then phase_0_input_acquisition {"run_id": "` + run.ID + `", "sources": [{"kind": "file", "ref": "<path>"}]}`})
+	if err := c.pages(ctx, given); err != nil {
+		return err
 	}
 	if err := c.bindings(); err != nil {
 		return err
@@ -265,6 +263,8 @@ func (c *capture) given(s SourceInput, field string) error {
 		return c.add(evidence.CaptureInput{Kind: "text", Ref: s.Ref, Text: s.Text, Note: s.Note}, field)
 	case "file", "directory", "dataset", "checkpoint":
 		return c.path(s.Kind, s.Ref, field, finding.Error)
+	case evidence.KindURL:
+		return nil // pages did it
 	}
 	return c.add(evidence.CaptureInput{Kind: s.Kind, Ref: s.Ref, Text: s.Text, Note: s.Note}, field)
 }
@@ -293,7 +293,11 @@ func (c *capture) path(kind, path, field string, missing finding.Severity) error
 			Where: &finding.Where{Path: abs, Field: "step_handoff." + field}, Expected: "a " + kind, Remedy: "name the file itself"})
 		return nil
 	}
-	return c.add(evidence.CaptureInput{Kind: kind, Ref: c.step.Run.Roots.Rel(abs), Path: abs}, field)
+	in := evidence.CaptureInput{Kind: kind, Ref: c.step.Run.Roots.Rel(abs), Path: abs}
+	if kind == evidence.KindFile {
+		c.rendered(&in, info)
+	}
+	return c.add(in, field)
 }
 
 // add captures and remembers which source a file is. Refusals become findings.

@@ -13,6 +13,7 @@ import (
 	"github.com/trainwright/trainwright/internal/engine"
 	"github.com/trainwright/trainwright/internal/evidence"
 	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/launch"
 	"github.com/trainwright/trainwright/internal/project"
 )
 
@@ -21,11 +22,11 @@ type AcquisitionInput struct {
 	Sources []SourceInput `json:"sources,omitempty" jsonschema_description:"More sources to capture, beside those the handoff names."`
 }
 
-// SourceInput is one source that the agent adds. Ref is a path inside the workspace or a read root; Text is the text
+// SourceInput is one source that the agent adds. Ref is a path inside the workspace or a read root, or a URL; Text is the text
 // itself for kind text.
 type SourceInput struct {
-	Kind string `json:"kind" jsonschema:"enum=text,enum=file,enum=directory,enum=checkpoint,enum=dataset" jsonschema_description:"What it is."`
-	Ref  string `json:"ref,omitempty" jsonschema_description:"Path, relative to the workspace; for text a short name."`
+	Kind string `json:"kind" jsonschema:"enum=text,enum=url,enum=file,enum=directory,enum=checkpoint,enum=dataset" jsonschema_description:"What it is."`
+	Ref  string `json:"ref,omitempty" jsonschema_description:"Path, relative to the workspace; or the URL; for text a short name."`
 	Text string `json:"text,omitempty" jsonschema_description:"The text, for kind text."`
 	Note string `json:"note,omitempty"`
 }
@@ -38,13 +39,14 @@ func (acquisition) Tool() string { return "phase_0_input_acquisition" }
 
 // capture is the state of one acquisition while it is put together.
 type capture struct {
-	step     *engine.Step
-	sources  []evidence.Source
-	bySource map[string]string // absolute path → source id
-	findings []finding.Finding
-	root     string // absolute folder of the project, "" when none is known
-	entry    string // entry point relative to root, slashes
-	scan     *project.Tree
+	step      *engine.Step
+	authority launch.Authority
+	sources   []evidence.Source
+	bySource  map[string]string // absolute path → source id
+	findings  []finding.Finding
+	root      string // absolute folder of the project, "" when none is known
+	entry     string // entry point relative to root, slashes
+	scan      *project.Tree
 	// surroundings is a scan of the workspace for suggestions, made where no project is known.
 	surroundings *project.Tree
 }
@@ -72,7 +74,7 @@ func (p acquisition) Run(ctx context.Context, step *engine.Step) (engine.Outcome
 	if err != nil {
 		return out, err
 	}
-	c := &capture{step: step, bySource: map[string]string{}}
+	c := &capture{step: step, authority: p.t.Authority, bySource: map[string]string{}}
 	if c.sources, err = evidence.LoadSources(step.Run.Workdir); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return out, err
 	}
