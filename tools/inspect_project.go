@@ -26,7 +26,10 @@ type InspectProjectOutput struct {
 	Checkpoints  []string          `json:"checkpoints"`
 	Docs         []string          `json:"docs"`
 	Traps        []project.Trap    `json:"traps"`
-	Commit       string            `json:"commit,omitempty"` // with " and changes" where tracked files differ from it
+	ReadBy       string            `json:"read_by"`            // "syntax tree (Python 3.11)", or "text: " and why
+	Settings     []SettingView     `json:"settings,omitempty"` // what the best script fixes in its text
+	Launches     []LaunchView      `json:"launches,omitempty"` // command lines that start it
+	Commit       string            `json:"commit,omitempty"`   // with " and changes" where tracked files differ from it
 	Findings     []finding.Finding `json:"findings"`
 	NextCall     *engine.NextCall  `json:"next_call,omitempty"`
 }
@@ -53,6 +56,21 @@ type ConfigView struct {
 	Values map[string]any `json:"values,omitempty"`
 }
 
+// SettingView is a value that no argument can change, and where it stands.
+type SettingView struct {
+	Name  string `json:"name"`
+	Value any    `json:"value"`
+	Role  string `json:"role"`
+	At    string `json:"at"`
+}
+
+// LaunchView is a launch line, and where it stands.
+type LaunchView struct {
+	Line      string `json:"line"`
+	At        string `json:"at"`
+	WorldSize int    `json:"world_size,omitempty"`
+}
+
 const (
 	shownEntrypoints = 5
 	shownFiles       = 40
@@ -61,7 +79,7 @@ const (
 // inspectProject is the tool inspect_project.
 func inspectProject(deps Deps) Tool {
 	return typedTool("inspect_project",
-		"Reads a code tree without running it: scripts that could train, ranked with reasons and with their arguments and defaults, configurations, dependencies, data files, checkpoints, git state, and traps such as a silent resume.",
+		"Reads a code tree without running it: scripts that could train, ranked with reasons, their options (argparse, click, typer, Hydra, dataclasses, …) and fixed values, launch lines, configurations, dependencies, data files, checkpoints, git state, and traps such as a silent resume.",
 		Annotations{ReadOnly: true, Idempotent: true},
 		func(ctx context.Context, _ engine.Caller, in InspectProjectInput) (InspectProjectOutput, error) {
 			e, err := deps.engine()
@@ -70,7 +88,7 @@ func inspectProject(deps Deps) Tool {
 			}
 			return projectAt(ctx, e.Roots, in.Path)
 		},
-		more[InspectProjectOutput]{toolset: SetWorkspace, rest: "name a folder further down", text: projectText, schema: brief[InspectProjectOutput]("entrypoints")})
+		more[InspectProjectOutput]{toolset: SetWorkspace, rest: "name a folder further down", text: projectText, schema: brief[InspectProjectOutput]("entrypoints", "settings", "launches", "configs", "traps")})
 }
 
 // projectAt scans the folder at a path within the roots.
@@ -92,6 +110,20 @@ func projectAt(ctx context.Context, roots *rundir.Roots, at string) (InspectProj
 	out.Traps = append([]project.Trap{}, tree.Traps...)
 	for _, e := range tree.Entrypoints[:min(len(tree.Entrypoints), shownEntrypoints)] {
 		out.Entrypoints = append(out.Entrypoints, entrypointView(e))
+	}
+	out.ReadBy = tree.ReadBy
+	if len(tree.Entrypoints) > 0 {
+		best := tree.Entrypoints[0].Path
+		for _, s := range tree.SettingsOf(best) {
+			if len(out.Settings) < shownFiles {
+				out.Settings = append(out.Settings, SettingView{Name: s.Name, Value: s.Value, Role: s.Role, At: fmt.Sprintf("%s:%d", s.Place.Path, s.Place.Line)})
+			}
+		}
+		for _, l := range tree.LaunchesOf(best) {
+			if len(out.Launches) < shownEntrypoints {
+				out.Launches = append(out.Launches, LaunchView{Line: l.Quote, At: fmt.Sprintf("%s:%d", l.Place.Path, l.Place.Line), WorldSize: l.WorldSize})
+			}
+		}
 	}
 	for _, c := range tree.Configs {
 		out.Configs = append(out.Configs, configView(c))

@@ -63,4 +63,3 @@ func narrower(request contract.RetrievalRequest, result contract.RetrievalResult
 	again := map[string]any{"user_request": request.UserRequest, "content_request": "everything", "filters": map[string]any{"keyword": best.Name}}
 	return &engine.NextCall{Tool: "recall", Arguments: map[string]any{"resource_retrieval_request": again}}
 }
-

@@ -32,6 +32,8 @@ func configFormat(name string) string {
 		return "json"
 	case ".yaml", ".yml":
 		return "yaml"
+	case ".toml":
+		return "toml"
 	}
 	return ""
 }
@@ -48,13 +50,16 @@ type configReader struct {
 	full     bool
 }
 
-// readConfig reads a JSON or YAML file. What is malformed is a finding with its line; what was read before it is kept. A
+// readConfig reads a JSON, YAML or TOML file. What is malformed is a finding with its line; what was read before it is kept. A
 // file whose root is a list is data: it has no keys and gives no values.
 func readConfig(name, format, src string) (Config, []Trap, []finding.Finding) {
 	r := &configReader{path: name, src: src, lines: indexLines(src), index: map[string]int{}}
-	if format == "json" {
+	switch format {
+	case "json":
 		r.readJSON()
-	} else {
+	case "toml":
+		r.readTOML()
+	default:
 		r.readYAML()
 	}
 	if r.full {

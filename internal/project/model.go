@@ -18,6 +18,7 @@ type Options struct {
 	MaxFiles   int           // files listed at most, DefaultMaxFiles if zero
 	MaxBytes   int64         // bytes hashed and bytes parsed at most, each over all files, DefaultMaxBytes if zero
 	GitCeiling string        // topmost folder in which a repository is looked for; empty: up to the top of the file system
+	Python     string        // interpreter that parses scripts; python3 of PATH if empty, none where it is "none"
 	GitBudget  time.Duration // how long the state of the work tree may take, DefaultGitBudget if zero
 }
 
@@ -42,6 +43,9 @@ type Tree struct {
 	DataFiles    []string     `json:"data_files"`
 	Checkpoints  []string     `json:"checkpoints"`
 	Traps        []Trap       `json:"traps"`
+	Settings     []Setting    `json:"settings"` // what scripts fix in their text and a role is known for
+	Launches     []Launch     `json:"launches"` // command lines that start a script
+	ReadBy       string       `json:"read_by"`  // how Python was read: "syntax tree (Python 3.11)", or "text: " and why
 }
 
 // The kinds of a File.
@@ -74,6 +78,7 @@ type Entrypoint struct {
 	Definitions []Definition `json:"definitions"`
 	HasMain     bool         `json:"has_main"` // if __name__ == "__main__"
 	Imports     []string     `json:"imports"`  // top-level module names, sorted
+	Hydra       *Hydra       `json:"hydra,omitempty"`
 }
 
 // Definition is a def or class at the top level of a script; its quote is the header line.
@@ -83,7 +88,8 @@ type Definition struct {
 	Place Place  `json:"place"`
 }
 
-// Argument is one argparse declaration. Default holds a literal as Go sees it (nil, bool, int64, float64, string, []any),
+// Argument is one option of a script: an argparse declaration, and where the syntax tree was read those of click, typer, absl, fire and
+// parsed dataclasses. Default holds a literal as Go sees it (nil, bool, int64, float64, string, []any),
 // after the conversion argparse itself makes of a text default with type=int or float. A default that is no literal has
 // Default nil, HasDefault true and its source in DefaultText. A flag whose action implies its default (store_true) has
 // HasDefault true and DefaultText empty.
@@ -111,10 +117,10 @@ type Argument struct {
 	Quote        string   `json:"quote"` // verbatim text of the call, over as many lines as it takes
 }
 
-// Config is a JSON or YAML file that is read as configuration.
+// Config is a JSON, YAML or TOML file that is read as configuration.
 type Config struct {
 	Path   string        `json:"path"`
-	Format string        `json:"format"` // json|yaml
+	Format string        `json:"format"` // json|yaml|toml
 	Values []ConfigValue `json:"values"`
 }
 

@@ -195,6 +195,9 @@ func assignConfigRoles(values []ConfigValue) {
 	var claims []claim
 	for i := range values {
 		v := &values[i]
+		if strings.HasPrefix(v.Key, "defaults.") { // Hydra's list of what else is read
+			continue
+		}
 		if found := roleOf(v.Key); found.fits(shapeOf(v.Value), &v.RoleReason) {
 			claims = append(claims, claim{found, "", strings.Count(v.Key, "."), v.Key, &v.Role, &v.RoleReason})
 		}

@@ -34,7 +34,7 @@ func Scan(ctx context.Context, root string, opts Options) (*Tree, []finding.Find
 	}
 	defer folder.Close()
 	s := &scanner{walker: &walker{root: folder, options: opts}, hint: hint, modules: map[string]bool{}, firstImport: map[string]importedModule{},
-		tree: &Tree{Root: absolute, Entrypoints: []Entrypoint{}, Configs: []Config{}, Dependencies: []Dependency{}, Docs: []string{}, DataFiles: []string{}, Checkpoints: []string{}, Traps: []Trap{}}}
+		tree: &Tree{Root: absolute, Entrypoints: []Entrypoint{}, Configs: []Config{}, Dependencies: []Dependency{}, Docs: []string{}, DataFiles: []string{}, Checkpoints: []string{}, Traps: []Trap{}, Settings: []Setting{}, Launches: []Launch{}}, texts: map[string]string{}}
 	if err := s.walk(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -45,6 +45,7 @@ func Scan(ctx context.Context, root string, opts Options) (*Tree, []finding.Find
 		return nil, nil, err
 	}
 	s.tree.Files = append([]File{}, s.files...)
+	s.probe(ctx)
 	s.finish()
 	s.tree.Git = readGit(ctx, absolute, opts.GitCeiling, opts.GitBudget)
 	return s.tree, s.findings, ctx.Err()
@@ -86,8 +87,9 @@ type scanner struct {
 	hint        string
 	modules     map[string]bool // what the project itself offers to import, as "<folder>/<name>"
 	firstImport map[string]importedModule
-	parsed      int64 // bytes handed out so far
-	cut         bool  // that there were too many has been said
+	parsed      int64             // bytes handed out so far
+	texts       map[string]string // scripts that the probe may be asked about
+	cut         bool              // that there were too many has been said
 }
 
 // readFiles parses what the walk listed.
@@ -99,6 +101,11 @@ func (s *scanner) readFiles(ctx context.Context) error {
 		if file.Kind == KindConfig && !s.readConfigFile(file) {
 			file.Kind = KindData
 			s.files[i].Kind = KindData
+		}
+		if file.Kind == KindShell || makefileName.MatchString(path.Base(file.Path)) {
+			if src, ok := s.content(file, maxConfigBytes, "script_too_large"); ok {
+				s.tree.Launches = append(s.tree.Launches, readLaunches(file.Path, src)...)
+			}
 		}
 		switch file.Kind {
 		case KindPython:
@@ -191,6 +198,9 @@ func (s *scanner) readPython(file File) {
 			"Python that its own parser accepts", "correct the line; what stands before it was read")
 	}
 	support := testFile.MatchString(base) || testFolder.MatchString(file.Path) // what tests import, a run does not need
+	if !support && fault == nil {
+		s.texts[file.Path] = src
+	}
 	for _, module := range script.imports() {
 		if _, known := s.firstImport[module.name]; !known && !support {
 			s.firstImport[module.name] = module

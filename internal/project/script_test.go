@@ -24,18 +24,23 @@ func golden(t *testing.T, name string, v any) {
 	if err := encoder.Encode(v); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join("testdata", "golden", name+".json")
+	goldenText(t, name+".json", got.String())
+}
+
+func goldenText(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", "golden", name)
 	if *update {
-		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(file)
+	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
 }
 

@@ -29,7 +29,7 @@ var rank = map[string]int{project.KindPython: 1, project.KindShell: 2, project.K
 
 // copyRoot makes the copies and links of one root.
 func (t *taker) copyRoot(ctx context.Context, root Root) error {
-	options := project.Options{}
+	options := project.Options{Python: "none"}
 	if root.Name != ProjectName {
 		options.GitCeiling = root.Original
 	}

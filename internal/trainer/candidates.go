@@ -32,10 +32,16 @@ func (c *capture) candidates() []evidence.Fact {
 	for _, f := range c.handoffFacts() {
 		add(f)
 	}
+	for _, f := range c.launchFacts() {
+		add(f)
+	}
 	for _, f := range c.configFacts() {
 		add(f)
 	}
 	for _, f := range c.scriptFacts() {
+		add(f)
+	}
+	for _, f := range c.settingFacts() {
 		add(f)
 	}
 	return facts
@@ -142,8 +148,66 @@ func (c *capture) configFacts() []evidence.Fact {
 	return facts
 }
 
+// launchFacts are the arguments that the project's own launch line gives the script; of several lines nobody can say which counts.
+func (c *capture) launchFacts() []evidence.Fact {
+	var facts []evidence.Fact
+	if c.scan == nil || c.entry == "" {
+		return facts
+	}
+	launches := c.scan.LaunchesOf(c.entry)
+	if len(launches) != 1 {
+		return facts
+	}
+	for _, a := range launches[0].Arguments {
+		if !isFact(a.Role) || a.Value == nil {
+			continue
+		}
+		if f, ok := c.placed(a.Role, a.Value, a.Quote, a.Place); ok && stated(f) {
+			facts = append(facts, f)
+		}
+	}
+	return facts
+}
+
+// stated says that the quote holds the value: a variable that the line puts in does not.
+func stated(f evidence.Fact) bool {
+	return evidence.ValueInQuote(f.Value, f.Quote)
+}
+
+// settingFacts are what the script fixes in its text. Where it says one thing twice, such as two optimizers, neither is taken; what an
+// argument or a configuration says already stays theirs.
+func (c *capture) settingFacts() []evidence.Fact {
+	var facts []evidence.Fact
+	if c.scan == nil || c.entry == "" {
+		return facts
+	}
+	script := c.scan.Entrypoint(c.entry)
+	if script == nil {
+		return facts
+	}
+	values := map[string][]string{}
+	settings := c.scan.SettingsOf(c.entry)
+	for _, s := range settings {
+		if value := fmt.Sprint(s.Value); !slices.Contains(values[s.Role], value) {
+			values[s.Role] = append(values[s.Role], value)
+		}
+	}
+	told := map[string]bool{}
+	for _, s := range settings {
+		argument := slices.ContainsFunc(script.Arguments, func(a project.Argument) bool { return a.Role == s.Role })
+		if !isFact(s.Role) || argument || told[s.Role] || len(values[s.Role]) != 1 || !scalar(s.Value) {
+			continue
+		}
+		if f, ok := c.placed(s.Role, s.Value, s.Quote, s.Place); ok && stated(f) {
+			told[s.Role] = true
+			facts = append(facts, f)
+		}
+	}
+	return facts
+}
+
 // relevantConfigs are the configuration files that the entry point reads: named by the handoff, by the default of its
-// config argument, or by name in its text. Any other file of the tree, such as what an earlier run left, says nothing
+// config argument, by @hydra.main, or by name in its text. Any other file of the tree, such as what an earlier run left, says nothing
 // about this training.
 func (c *capture) relevantConfigs() []project.Config {
 	var text string
@@ -155,8 +219,9 @@ func (c *capture) relevantConfigs() []project.Config {
 	}
 	hint := filepath.ToSlash(filepath.Clean(c.step.Run.Handoff.Inputs.Model.ConfigHint))
 	var out []project.Config
+	hydra := c.scan.HydraFiles(c.entry)
 	for _, config := range c.scan.Configs {
-		if config.Path == hint || strings.Contains(text, filepath.Base(config.Path)) {
+		if slices.Contains(hydra, config.Path) || config.Path == hint || strings.Contains(text, filepath.Base(config.Path)) {
 			out = append(out, config)
 		}
 	}

@@ -170,6 +170,12 @@ func (c *capture) captureProject(hint string) error {
 	for _, config := range c.relevantConfigs() {
 		paths = append(paths, config.Path)
 	}
+	if launches := c.scan.LaunchesOf(c.entry); c.entry != "" && len(launches) == 1 {
+		paths = append(paths, launches[0].Place.Path)
+	}
+	for _, s := range c.scan.SettingsOf(c.entry) {
+		paths = append(paths, s.Place.Path)
+	}
 	paths = append(paths, c.scan.Docs...)
 	if c.entry == "" { // without a script that trains, the model's own code is what there is to quote
 		for _, f := range c.scan.Files {

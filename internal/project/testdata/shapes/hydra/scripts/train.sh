@@ -1,0 +1,1 @@
+python src/train.py trainer.max_epochs=5 data.batch_size=64
