@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"math"
-	"slices"
 
 	"github.com/trainwright/trainwright/internal/finding"
 )
@@ -17,10 +15,11 @@ const (
 )
 
 // CheckUnits looks for what rows of several parts have in common beside their values: the group, where spec names one, and the time.
-// A row of an earlier part (train, val) straddles the cut when its time plus spec.Horizon steps (different values of the time column, over all
-// parts) reaches the first time of a later part. Without a horizon only rows that lie in the later part's time count, as a warning.
+// A row of an earlier part (train, val) straddles the cut when its time plus spec.Horizon steps reaches the first time of a later part.
+// whole is the file that the parts were cut from, "" where there is none: its time column says which steps there are, also those that
+// are in no part. Without a horizon only rows that lie in the later part's time count, as a warning.
 // Findings: leakage_group, leakage_window. Refused: damaged files, column_unknown, time_unreadable, too_many_rows.
-func CheckUnits(ctx context.Context, parts map[string]string, spec SplitSpec) ([]Leak, []finding.Finding, error) {
+func CheckUnits(ctx context.Context, parts map[string]string, whole string, spec SplitSpec) ([]Leak, []finding.Finding, error) {
 	var leaks []Leak
 	if spec.Group != "" {
 		leak, err := groupOverlap(ctx, parts, spec)
@@ -30,7 +29,7 @@ func CheckUnits(ctx context.Context, parts map[string]string, spec SplitSpec) ([
 		leaks = append(leaks, leak)
 	}
 	if spec.Time != "" {
-		leak, err := straddling(ctx, parts, spec)
+		leak, err := straddling(ctx, parts, whole, spec)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -52,6 +51,9 @@ func unitFinding(leak Leak, spec SplitSpec) finding.Finding {
 	if leak.Kind == LeakWindow {
 		f.Code, f.Where = "leakage_window", &finding.Where{Path: first.Path, Line: first.Line, Field: spec.Time}
 		f.What = fmt.Sprintf("%d row(s) reach over the cut into a later part, such as line %d of %s: with a horizon of %d it reaches line %d of %s", leak.Count, first.Line, first.Part, spec.Horizon, second.Line, second.Part)
+		if spec.Horizon == 0 {
+			f.What = fmt.Sprintf("%d row(s) are not older than the first of a later part, such as line %d of %s and line %d of %s", leak.Count, first.Line, first.Part, second.Line, second.Part)
+		}
 		f.Expected = fmt.Sprintf("%s of each part before that of the next, with %d steps between", spec.Time, spec.Horizon)
 		f.Remedy = fmt.Sprintf("remove these rows from %s, or split anew by time with a gap of %d", first.Part, max(spec.Gap, spec.Horizon))
 	}
@@ -91,71 +93,6 @@ func groupOverlap(ctx context.Context, parts map[string]string, spec SplitSpec) 
 				leak.add(Place{Part: names[first.part], Path: parts[names[first.part]], Line: int(first.line)}, Place{Part: name, Path: parts[name], Line: r.Line})
 			}
 			return nil
-		})
-		if err != nil {
-			return leak, err
-		}
-	}
-	return leak, nil
-}
-
-// begins is the first time of a part.
-type begins struct {
-	at   float64
-	line int
-}
-
-func straddling(ctx context.Context, parts map[string]string, spec SplitSpec) (Leak, error) {
-	leak, names := Leak{Kind: LeakWindow, Severity: finding.Error}, sortedParts(parts)
-	if spec.Horizon == 0 {
-		leak.Severity = finding.Warning
-	}
-	reader := &units{spec: SplitSpec{Strategy: Time, Time: spec.Time}}
-	times, starts := map[float64]bool{}, make([]begins, len(names))
-	read := func(p int, visit func(at float64, line int)) error {
-		path := parts[names[p]]
-		reader.path = path
-		return walkColumn(ctx, path, spec.Time, spec, func(r *Record, value []byte, column int) error {
-			reader.column = column
-			var at row
-			if isMissing(value) {
-				return nil
-			}
-			if f := reader.order(&at, r, text(value)); f != nil {
-				return finding.Refuse(*f)
-			}
-			visit(at.when, r.Line)
-			return nil
-		})
-	}
-	for p := range names {
-		starts[p].at = math.Inf(1)
-		err := read(p, func(at float64, line int) {
-			if times[at] = true; at < starts[p].at {
-				starts[p] = begins{at, line}
-			}
-		})
-		if err != nil {
-			return leak, err
-		}
-	}
-	steps := make([]float64, 0, len(times))
-	for at := range times {
-		steps = append(steps, at)
-	}
-	slices.Sort(steps)
-	for p := range names[:max(len(names)-1, 0)] {
-		later := p + 1
-		for q := later; q < len(names); q++ {
-			if starts[q].at < starts[later].at {
-				later = q
-			}
-		}
-		err := read(p, func(at float64, line int) {
-			step, _ := slices.BinarySearch(steps, at)
-			if reached := steps[min(step+spec.Horizon, len(steps)-1)]; reached >= starts[later].at {
-				leak.add(Place{Part: names[p], Path: parts[names[p]], Line: line}, Place{Part: names[later], Path: parts[names[later]], Line: starts[later].line})
-			}
 		})
 		if err != nil {
 			return leak, err

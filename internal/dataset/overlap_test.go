@@ -48,17 +48,17 @@ func TestUnitsOfParts(t *testing.T) {
 		{"the last window reaches the next part", SplitSpec{Time: "day", Horizon: 1}, []said{{"leakage_window", finding.Error, 4, 0}}},
 		{"both", SplitSpec{Group: "patient", Time: "day", Horizon: 2}, []said{{"leakage_group", finding.Error, 3, 0}, {"leakage_window", finding.Error, 3, 0}}},
 	} {
-		leaks, found, err := CheckUnits(background, parts, test.spec)
+		leaks, found, err := CheckUnits(background, parts, "", test.spec)
 		if err != nil || !slices.Equal(saidOf(found), test.want) || len(leaks) != len(test.want) {
 			t.Errorf("%s: %v, %+v, %v", test.name, leaks, found, err)
 		}
 	}
 	mixed := map[string]string{Train: val, Test: train}
-	_, found, err := CheckUnits(background, mixed, SplitSpec{Time: "day"})
+	_, found, err := CheckUnits(background, mixed, "", SplitSpec{Time: "day"})
 	if err != nil || len(found) != 1 || found[0].Code != "leakage_window" || found[0].Severity != finding.Warning {
 		t.Errorf("training on the future: %v, %v", found, err)
 	}
-	_, _, err = CheckUnits(background, map[string]string{Train: write(t, "t.csv", "day,x\n1.2.2024,1\n")}, SplitSpec{Time: "day"})
+	_, _, err = CheckUnits(background, map[string]string{Train: write(t, "t.csv", "day,x\n1.2.2024,1\n")}, "", SplitSpec{Time: "day"})
 	if got := saidOf(refusal(t, err)); !slices.Equal(got, []said{{"time_unreadable", finding.Error, 2, 6}}) {
 		t.Errorf("%+v", got)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/trainwright/trainwright/internal/finding"
 )
@@ -155,5 +156,51 @@ func TestUnitSplitsRefuse(t *testing.T) {
 				t.Errorf("%+v, want %+v", got, test.want)
 			}
 		})
+	}
+}
+
+// The parts of a split by time pass the check of their own windows, also where steps were left out before a cut; and one row too many is
+// found, whether or not the file that was cut is at hand.
+func TestAGapIsNoStraddlingWindow(t *testing.T) {
+	day := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	series := map[string]func(i int) string{
+		"days":          func(i int) string { return day.AddDate(0, 0, i).Format("2006-01-02") },
+		"months":        func(i int) string { return day.AddDate(0, i, 0).Format("2006-01-02") },
+		"years":         func(i int) string { return fmt.Sprint(1900 + i) },
+		"business days": func(i int) string { return day.AddDate(0, 0, i/5*7+i%5).Format("2006-01-02") },
+	}
+	for name, at := range series {
+		for _, horizon := range []int{1, 7} {
+			var text strings.Builder
+			text.WriteString("at,y\n")
+			for i := range 200 {
+				fmt.Fprintf(&text, "%s,%d\n", at(i), i*i%17)
+			}
+			path, dir := write(t, "series.csv", text.String()), t.TempDir()
+			spec := SplitSpec{Strategy: Time, Time: "at", Fractions: fractions(0.7, 0.15, 0.15), History: 3, Horizon: horizon}
+			split, _, err := MakeSplit(background, path, spec, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts, _, err := WriteParts(background, path, split, dir, filepath.Join(dir, "data"), WriteOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, whole := range []string{path, ""} {
+				if _, found, err := CheckUnits(background, parts, whole, spec); err != nil || len(found) > 0 {
+					t.Errorf("%s, horizon %d, whole %q: %v %v", name, horizon, whole, found, err)
+				}
+			}
+			late := read(t, parts[Train]) + at(140-horizon) + ",1\n"
+			if err := os.WriteFile(parts[Train], []byte(late), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for _, whole := range []string{path, ""} {
+				_, found, err := CheckUnits(background, parts, whole, spec)
+				if want := []said{{"leakage_window", finding.Error, 142 - horizon, 0}}; err != nil || !slices.Equal(saidOf(found), want) {
+					t.Errorf("%s, horizon %d, whole %q, one row more: %v %v", name, horizon, whole, found, err)
+				}
+			}
+		}
 	}
 }

@@ -70,7 +70,11 @@ func (w *dataWork) crossings(ctx context.Context, spec dataset.SplitSpec) error 
 	if spec.Group == "" && spec.Time == "" || len(w.parts) < 2 {
 		return nil
 	}
-	leaks, found, err := dataset.CheckUnits(ctx, w.parts, spec)
+	whole := ""
+	if w.written {
+		whole = w.first()
+	}
+	leaks, found, err := dataset.CheckUnits(ctx, w.parts, whole, spec)
 	if err != nil {
 		w.out.Findings = append(w.out.Findings, refusalOf(err)...)
 		return notRefused(err)

@@ -143,3 +143,13 @@ func TestAProposedSplitDoesNotLeak(t *testing.T) {
 		})
 	}
 }
+
+// A split by time with a horizon leaves the days before a cut out; what it wrote is then not taken for straddling.
+func TestASplitByTimeWithAHorizonPasses(t *testing.T) {
+	t.Parallel()
+	answer := buoys(t, map[string]any{"time": "date", "split": map[string]any{"strategy": "time", "fractions": thirds, "history": 3, "horizon": 2}},
+		map[string]string{"data/buoys.csv": observations("", nothing)})
+	if finding.Has(answer.Findings, finding.Error) || slices.ContainsFunc(answer.Findings, func(f finding.Finding) bool { return strings.HasPrefix(f.Code, "leakage") }) {
+		t.Error(describe(answer))
+	}
+}
