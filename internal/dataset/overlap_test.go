@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,55 @@ func TestATargetUnderAnotherName(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("target %s: %v give it away, want %v", target, got, want)
 		}
+	}
+}
+
+// Far values that two columns share, such as the same code for "not measured", correlate perfectly and copy nothing.
+func TestASharedCodeForMissingIsNoCopy(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("wind,fahrenheit,temp\n")
+	for i := range 400 {
+		if i%10 == 3 {
+			text.WriteString("-9999,-9999,-9999\n")
+			continue
+		}
+		temp := float64(i*37%200)/10 - 5
+		fmt.Fprintf(&text, "%.1f,%.2f,%.1f\n", float64(i*101%97)/9, temp*1.8+32, temp)
+	}
+	_, found, err := ProfileCSV(background, write(t, "a.csv", text.String()), ProfileOptions{Target: "temp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range found {
+		if f.Code == "target_in_features" {
+			got = append(got, f.Where.Field)
+		}
+	}
+	if !slices.Equal(got, []string{"fahrenheit"}) {
+		t.Errorf("%v give the target away", got)
+	}
+}
+
+// What is remembered of a wide table is bounded by the number of values, not by that of columns times rows.
+func TestCopiesOfAWideTableAreBounded(t *testing.T) {
+	const columns, rows = 200, 20_000
+	c, seed := newCopies(0, columns), maphash.MakeSeed()
+	record, most := &Record{Fields: make([][]byte, columns)}, 0
+	for i := range rows {
+		value := fmt.Appendf(nil, "%d.5", i/2) // every value twice, so that none is taken for unique
+		for f := range record.Fields {
+			record.Fields[f] = value
+		}
+		c.add(seed, record)
+		followed := 0
+		for i := range c.columns {
+			followed += len(c.columns[i].forth)
+		}
+		most = max(most, followed)
+	}
+	if most < copyBudget/2 || most > copyBudget {
+		t.Errorf("%d values are followed", most)
 	}
 }
 
