@@ -82,7 +82,7 @@ func groupOverlap(ctx context.Context, parts map[string]string, spec SplitSpec) 
 			if isMissing(value) {
 				return nil
 			}
-			key := maphash.Bytes(seed, value)
+			key := groupKey(seed, value)
 			first, known := seen[key]
 			switch {
 			case !known && len(seen) == maxHashed:

@@ -103,6 +103,10 @@ func TestUnitsOfParts(t *testing.T) {
 			t.Errorf("%s: %v, %+v, %v", test.name, leaks, found, err)
 		}
 	}
+	spelled := map[string]string{Train: write(t, "train.csv", "patient,x\n7,1\n8,2\n"), Val: write(t, "val.csv", "patient,x\n9.0,4\n7.0,5\n,6\n")}
+	if _, found, err := CheckUnits(background, spelled, "", SplitSpec{Group: "patient"}); err != nil || !slices.Equal(saidOf(found), []said{{"leakage_group", finding.Error, 3, 0}}) {
+		t.Errorf("a patient as a whole and as a decimal number: %v %v", found, err)
+	}
 	mixed := map[string]string{Train: val, Test: train}
 	_, found, err := CheckUnits(background, mixed, "", SplitSpec{Time: "day"})
 	if err != nil || len(found) != 1 || found[0].Code != "leakage_window" || found[0].Severity != finding.Warning {

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -52,13 +53,24 @@ func (u *units) add(r *row, record *Record) *finding.Finding {
 	}
 	switch u.spec.Strategy {
 	case Group:
-		r.identity = maphash.Bytes(u.seed, value)
+		r.identity = groupKey(u.seed, value)
 	case Time:
 		return u.order(r, record, text(value))
 	case Similarity:
 		u.clusters.add(value)
 	}
 	return nil
+}
+
+// groupKey hashes the name of a group. Numbers count by value, since pandas writes 7 as 7.0 where another row has none; more than 15 digits
+// are a name.
+func groupKey(seed maphash.Seed, value []byte) uint64 {
+	if len(value) <= 15 {
+		if number, _, ok := parseNumber(value); ok {
+			return maphash.String(seed, strconv.FormatFloat(number+0, 'g', -1, 64))
+		}
+	}
+	return maphash.Bytes(seed, value)
 }
 
 func (u *units) bad(record *Record, code, what, expected, remedy string) *finding.Finding {
@@ -69,7 +81,15 @@ func (u *units) bad(record *Record, code, what, expected, remedy string) *findin
 }
 
 // timeLayouts are the ways of writing a time that can't be misread; day-first and month-first dates can't be told apart.
-var timeLayouts = []string{"2006-01-02", "2006-01", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", time.RFC3339Nano}
+// Fractions of a second are read with each, and zones as Z, +02:00, +0200 and +02: pandas, PostgreSQL and ECMWF differ there.
+var timeLayouts = func() (layouts []string) {
+	for _, clock := range []string{"15:04:05", "15:04"} {
+		for _, zone := range []string{"", "Z07:00", "Z0700", "Z07"} {
+			layouts = append(layouts, "2006-01-02T"+clock+zone)
+		}
+	}
+	return append(layouts, "2006-01-02", "2006-01")
+}()
 
 // Instant reads a time: a number (year, step, seconds) as itself, a date or time of ISO 8601, also with slashes, as seconds since
 // 1970 (without a zone: UTC).
@@ -78,6 +98,10 @@ func Instant(value string) (at float64, number, ok bool) {
 		return number, true, true
 	}
 	value = strings.ReplaceAll(value, "/", "-")
+	if len(value) > 10 && value[10] == ' ' {
+		value = value[:10] + "T" + strings.TrimLeft(value[10:], " ")
+	}
+	value = strings.TrimSuffix(value, " UTC")
 	for _, layout := range timeLayouts {
 		if at, err := time.Parse(layout, value); err == nil {
 			return float64(at.UnixMicro()) / 1e6, false, true
@@ -276,5 +300,5 @@ func (s *scanned) written(at float64) string {
 		}
 		return moment.Format(time.RFC3339)
 	}
-	return fmt.Sprintf("%g", at)
+	return strconv.FormatFloat(at, 'f', -1, 64)
 }

@@ -204,3 +204,30 @@ func TestAGapIsNoStraddlingWindow(t *testing.T) {
 		}
 	}
 }
+
+func TestInstants(t *testing.T) {
+	const noon = 1717243200.0 // 2024-06-01 12:00 UTC
+	for _, value := range []string{"2024-06-01T12:00:00Z", "2024-06-01 12:00:00", "2024/06/01 12:00", "2024-06-01 12:00:00.000", "2024-06-01 14:00:00+02:00", "2024-06-01T14:00+0200",
+		"2024-06-01 07:00:00.000000-05", "2024-06-01T12:00Z", "2024-06-01 12:00:00 UTC"} {
+		if at, number, ok := Instant(value); at != noon || number || !ok {
+			t.Errorf("%s is %v, %v, %v", value, at, number, ok)
+		}
+	}
+	for _, value := range []string{"01.06.2024", "6/1/2024", "2024-02-30", "2024-06-01 25:00", "Jun 1 2024", "2024-W05", "inf", "1e999", "", "2024-06-01 12:00:00 CET"} {
+		if at, _, ok := Instant(value); ok {
+			t.Errorf("%q is read as %v", value, at)
+		}
+	}
+}
+
+// Days as whole numbers are shown as such, not as 2.0240101e+07.
+func TestTimesAreShownAsWritten(t *testing.T) {
+	path := write(t, "a.csv", "day,y\n20240101,1\n20240102,2\n20240103,3\n20240104,4\n")
+	split, _, err := MakeSplit(background, path, SplitSpec{Strategy: Time, Time: "day", Fractions: fractions(0.5, 0.25, 0.25)}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := split.Parts[Train]; p.From != "20240101" || p.To != "20240102" {
+		t.Errorf("%s to %s", p.From, p.To)
+	}
+}
