@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -126,8 +127,20 @@ func (w *dataWork) statisticsElsewhere(ctx context.Context) error {
 	return nil
 }
 
-// moments is a mean and a deviation that somebody wrote down.
-type moments struct{ Mean, Std *float64 }
+// moments is a mean and a deviation that somebody wrote down. Rounded is half the last place of the mean as written.
+type moments struct {
+	Mean, Std *float64
+	Rounded   float64
+}
+
+// halfLastPlace is by how much a number may have been rounded when it was written down; 0 where it has an exponent.
+func halfLastPlace(written string) float64 {
+	if strings.ContainsAny(written, "eE") {
+		return 0
+	}
+	_, decimals, _ := strings.Cut(written, ".")
+	return math.Pow10(-len(decimals)) / 2
+}
 
 // readStatistics reads {"column": {"mean": 1, "std": 2}} and {"mean": {"column": 1}, "std": {"column": 2}}.
 func readStatistics(path string) map[string]moments {
@@ -136,19 +149,22 @@ func readStatistics(path string) map[string]moments {
 		return nil
 	}
 	data, err := os.ReadFile(path)
-	var tree map[string]map[string]any
-	if err != nil || json.Unmarshal(data, &tree) != nil {
+	var tree map[string]any // with counts and names beside the columns
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err != nil || decoder.Decode(&tree) != nil {
 		return nil
 	}
 	out := map[string]moments{}
 	set := func(column, what string, value any) {
-		number, ok := value.(float64)
+		written, _ := value.(json.Number)
+		number, err := written.Float64()
 		m := out[column]
 		switch {
-		case !ok:
+		case err != nil:
 			return
 		case slices.Contains([]string{"mean", "mu", "means"}, what):
-			m.Mean = &number
+			m.Mean, m.Rounded = &number, halfLastPlace(written.String())
 		case slices.Contains([]string{"std", "sd", "sigma", "stdev", "stds"}, what):
 			m.Std = &number
 		default:
@@ -157,7 +173,8 @@ func readStatistics(path string) map[string]moments {
 		out[column] = m
 	}
 	for outer, inside := range tree {
-		for inner, value := range inside {
+		columns, _ := inside.(map[string]any)
+		for inner, value := range columns {
 			set(outer, strings.ToLower(inner), value)
 			set(inner, strings.ToLower(outer), value)
 		}
@@ -171,7 +188,7 @@ func (w *dataWork) compareStatistics(ctx context.Context, path string) error {
 	for _, column := range slices.Sorted(maps.Keys(said)) {
 		own, known := w.split.Statistics[column]
 		mean := said[column].Mean
-		if !known || mean == nil || own.Std == 0 || math.Abs(*mean-own.Mean) <= meansAlike*own.Std {
+		if !known || mean == nil || own.Std == 0 || math.Abs(*mean-own.Mean) <= max(meansAlike*own.Std, said[column].Rounded) {
 			continue
 		}
 		which, err := w.whoseMean(ctx, column, *mean, own.Std)
@@ -230,9 +247,18 @@ var unitSpellings = map[string]string{"k": "K", "kelvin": "K", "degc": "degC", "
 	"s": "s", "sec": "s", "ms": "ms", "min": "min", "h": "h", "hours": "h", "kg": "kg", "g": "g", "mg": "mg", "ug": "ug", "µg": "ug", "ppm": "ppm", "ppb": "ppb", "%": "%", "percent": "%",
 	"mg/dl": "mg/dL", "mmol/l": "mmol/L", "angstrom": "angstrom", "å": "angstrom", "nm": "nm"}
 
+// knownUnit is the one spelling of a unit, "" for what is none. Case tells a thousandth from a million.
+func knownUnit(written string) string {
+	written = strings.TrimSpace(written)
+	if slices.Contains([]string{"meV", "MeV", "mPa", "MPa"}, written) {
+		return written
+	}
+	return unitSpellings[strings.ToLower(written)]
+}
+
 // headerUnit finds the unit in a column name: temp_K, speed [m/s], level (hPa). Behind an underscore only what is no word of its own.
 var headerUnit = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(.*?)(?:\s*[\[(]([^\])]{1,12})[\])]|_(K|degC|degF|celsius|kelvin|fahrenheit|mm|cm|km|hPa|Pa|kPa|eV|meV|ppm|ppb|kg|mg))$`)
+	return regexp.MustCompile(`^(.*?)(?:\s*[\[(]([^\])]{1,12})[\])]|_(K|degC|degF|celsius|kelvin|fahrenheit|mm|cm|km|hPa|Pa|kPa|eV|meV|MeV|MPa|ppm|ppb|kg|mg))$`)
 })
 
 // statedUnit is a unit and who says it.
@@ -247,7 +273,7 @@ func (w *dataWork) unitConflicts() {
 	for _, column := range w.profile.Order {
 		var said []statedUnit
 		add := func(unit, where string) {
-			if known := unitSpellings[strings.ToLower(strings.TrimSpace(unit))]; known != "" {
+			if known := knownUnit(unit); known != "" {
 				said = append(said, statedUnit{known, where})
 			}
 		}
@@ -286,7 +312,7 @@ func unitInProse(prose, column, base string) (line int, unit string) {
 			if err != nil {
 				continue
 			}
-			if m := re.FindStringSubmatch(text); m != nil && unitSpellings[strings.ToLower(m[1])] != "" {
+			if m := re.FindStringSubmatch(text); m != nil && knownUnit(m[1]) != "" {
 				return i + 1, m[1]
 			}
 		}

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -151,5 +152,35 @@ func TestASplitByTimeWithAHorizonPasses(t *testing.T) {
 		map[string]string{"data/buoys.csv": observations("", nothing)})
 	if finding.Has(answer.Findings, finding.Error) || slices.ContainsFunc(answer.Findings, func(f finding.Finding) bool { return strings.HasPrefix(f.Code, "leakage") }) {
 		t.Error(describe(answer))
+	}
+}
+
+func TestStatisticsAsPeopleWriteThem(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stats.json")
+	for text, want := range map[string]string{
+		`{"n": 398, "source": "train.csv", "mean": {"wind": 4.52}, "std": {"wind": 2.1}}`: "4.52 2.1 0.005",
+		`{"wind": {"mean": 4.5, "std": 2, "unit": "m/s"}}`:                                "4.5 2 0.05",
+		`{"wind": {"mean": 4.5e0, "sigma": 2}}`:                                           "4.5 2 0",
+		`{"wind": {"mean": "4.5"}}`:                                                       "",
+		`["wind"]`:                                                                        "",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if m, ok := readStatistics(path)["wind"]; ok {
+			got = fmt.Sprintf("%v %v %v", *m.Mean, *m.Std, m.Rounded)
+		}
+		if got != want {
+			t.Errorf("%s is read as %q", text, got)
+		}
+	}
+}
+
+func TestUnitsBySpelling(t *testing.T) {
+	for written, want := range map[string]string{"meV": "meV", "MeV": "MeV", "eV": "eV", "MPa": "MPa", "hPa": "hPa", "celsius": "degC", "°C": "degC", "parsec": ""} {
+		if got := knownUnit(written); got != want {
+			t.Errorf("%s is %q, want %q", written, got, want)
+		}
 	}
 }
