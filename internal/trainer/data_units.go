@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/trainwright/trainwright/internal/dataset"
+	"github.com/trainwright/trainwright/internal/evidence"
 	"github.com/trainwright/trainwright/internal/finding"
 )
 
@@ -38,6 +39,40 @@ func (w *dataWork) grouped() string {
 	return ""
 }
 
+// chosenSplit is the split of the call, with the columns that the user's hint names. Where the user asked for another one, their word holds.
+func (w *dataWork) chosenSplit(hint *evidence.Fact, userParts bool) *dataset.SplitSpec {
+	choice := w.choice.Split
+	spec := &dataset.SplitSpec{Strategy: choice.Strategy, Fractions: choice.Fractions, Seed: choice.Seed}
+	if userParts {
+		w.contradicts("data.split", "the files that the handoff names for each part", choice.Strategy)
+	}
+	if hint == nil || hint.By != byUser {
+		return spec
+	}
+	asked, found, err := dataset.ParseSplitHint(text(hint.Value))
+	switch {
+	case err != nil || finding.Has(found, finding.Error) || asked.Strategy == "" || asked.Strategy == dataset.Predefined:
+		return spec // the hint says nothing that could be done
+	case asked.Strategy != choice.Strategy && !slices.ContainsFunc(found, assumed):
+		w.contradicts("data.split", text(hint.Value), choice.Strategy)
+	case asked.Strategy == choice.Strategy:
+		w.hinted = true
+		spec.Group, spec.Time, spec.Sequence, spec.Target = asked.Group, asked.Time, asked.Sequence, asked.Target
+	}
+	return spec
+}
+
+// assumed says that a hint named no strategy.
+func assumed(f finding.Finding) bool {
+	return f.Code == "split_assumed" && strings.Contains(f.What, "no strategy")
+}
+
+func (w *dataWork) contradicts(field, user, call string) {
+	w.out.Findings = append(w.out.Findings, finding.Finding{Code: "contradicts_fact", Severity: finding.Error,
+		What:  fmt.Sprintf("%s is %q by the user's handoff, the call says %q", field, user, call),
+		Where: &finding.Where{Field: field}, Expected: user, Remedy: "leave it out, or ask the user and amend the handoff"})
+}
+
 // units names the columns that keep rows together or in order: the call's, the user's or the script's, else for a split by time the one
 // column of dates.
 func (w *dataWork) units(spec *dataset.SplitSpec) {
@@ -45,7 +80,11 @@ func (w *dataWork) units(spec *dataset.SplitSpec) {
 		field, chosen string
 		into          *string
 	}{{"data.group", w.choice.Group, &spec.Group}, {"data.time", w.choice.Time, &spec.Time}} {
-		if column := w.column(unit.field, unit.chosen); column != "" && (*unit.into == "" || unit.chosen != "") {
+		column := w.column(unit.field, unit.chosen)
+		if w.hinted && *unit.into != "" && unit.chosen != "" && unit.chosen != *unit.into {
+			w.contradicts(unit.field, *unit.into, unit.chosen)
+		}
+		if column != "" && (*unit.into == "" || unit.chosen != "") {
 			*unit.into = column
 		}
 	}

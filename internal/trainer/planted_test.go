@@ -29,7 +29,7 @@ func buoysFor(t *testing.T, intent string, data map[string]any, files map[string
 	}
 	in := &f.handoff.Inputs
 	in.Runtime.ExecutionIntent = intent
-	in.Data.TrainSource, in.Data.SplitHint = "data/buoys.csv", ""
+	in.Data.TrainSource, in.Data.SplitHint = "data/buoys.csv", files["hint"]
 	in.Data.DomainMetadata = map[string]any{"target": "temp"}
 	if files["data/val.csv"] != "" {
 		in.Data.TrainSource, in.Data.ValSource = "data/train.csv", "data/val.csv"
@@ -182,5 +182,31 @@ func TestUnitsBySpelling(t *testing.T) {
 		if got := knownUnit(written); got != want {
 			t.Errorf("%s is %q, want %q", written, got, want)
 		}
+	}
+}
+
+// A split that the user asks for in words is not made another by the call.
+func TestTheUsersSplitHolds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		hint string
+		data map[string]any
+		code string
+	}{
+		"another strategy":  {"group by station 60/20/20 seed 1", map[string]any{"split": map[string]any{"strategy": "random", "fractions": thirds}}, "contradicts_fact"},
+		"another column":    {"group by station 60/20/20 seed 1", map[string]any{"group": "wind"}, "contradicts_fact"},
+		"the same again":    {"group by station 60/20/20 seed 1", map[string]any{"split": map[string]any{"strategy": "group", "fractions": thirds}}, ""},
+		"no strategy asked": {"60/20/20", map[string]any{"split": map[string]any{"strategy": "time", "fractions": thirds}}, ""},
+		"what can't be":     {"5-fold", map[string]any{"split": map[string]any{"strategy": "time", "fractions": thirds}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answer := buoys(t, test.data, map[string]string{"data/buoys.csv": observations("", nothing), "hint": test.hint})
+			if test.code != "" {
+				wantCode(t, answer.Findings, test.code)
+			} else if finding.Has(answer.Findings, finding.Error) {
+				t.Error(describe(answer))
+			}
+		})
 	}
 }
