@@ -13,7 +13,7 @@ import (
 
 // InspectDatasetInput asks what a table holds.
 type InspectDatasetInput struct {
-	Path     string `json:"path" jsonschema:"required" jsonschema_description:"A CSV or TSV file."`
+	Path     string `json:"path" jsonschema:"required" jsonschema_description:"A CSV, TSV, JSON Lines, JSON or Parquet file."`
 	Target   string `json:"target,omitempty" jsonschema_description:"The column to predict: what is wrong with it is told too."`
 	MaxBytes int64  `json:"max_bytes,omitempty" jsonschema_description:"Read no further than this; 1 GiB when left out."`
 }
@@ -59,7 +59,7 @@ const (
 // inspectDataset is the tool inspect_dataset.
 func inspectDataset(deps Deps) Tool {
 	return typedTool("inspect_dataset",
-		"Profiles a CSV or TSV file before anything is decided about it: how it is written, each column's type, range, missing and odd values with line and byte, duplicate rows, ragged rows, and how much was read.",
+		"Profiles a table (CSV, TSV, JSON Lines, JSON, Parquet; gzip) before anything is decided about it: how it is written, each column's type, range, missing and odd values with line and byte, duplicate rows, ragged rows, and how much was read.",
 		Annotations{ReadOnly: true, Idempotent: true},
 		func(ctx context.Context, _ engine.Caller, in InspectDatasetInput) (InspectDatasetOutput, error) {
 			if in.Path == "" {
@@ -86,7 +86,7 @@ func datasetAt(ctx context.Context, roots *rundir.Roots, in InspectDatasetInput)
 	if limit <= 0 {
 		limit = datasetBytes
 	}
-	profile, found, err := dataset.ProfileCSV(ctx, path, dataset.ProfileOptions{Target: in.Target, MaxBytes: limit})
+	profile, found, err := dataset.ProfileTable(ctx, path, dataset.ProfileOptions{Target: in.Target, MaxBytes: limit})
 	if err != nil {
 		return out, err
 	}

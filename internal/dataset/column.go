@@ -38,6 +38,7 @@ type Column struct {
 	Name             string             `json:"name"`
 	Type             string             `json:"type"`
 	Missing          int64              `json:"missing"`
+	Absent           int64              `json:"absent,omitempty"` // of these, JSON rows without the key
 	MissingSpellings map[string]int64   `json:"missing_spellings,omitempty"`
 	MissingAt        []BadValue         `json:"missing_at,omitempty"` // the first few
 	Distinct         int64              `json:"distinct"`
@@ -67,6 +68,7 @@ type gatherer struct {
 	spellings map[string]int64
 	numbers   moments
 	sample    reservoir
+	absent    int64
 	commas    int64 // strings that are numbers with a decimal comma
 	values    frequencies
 }
@@ -84,6 +86,10 @@ func (g *gatherer) add(seed maphash.Seed, r *Record, i int) {
 	}
 	switch k {
 	case kindMissing:
+		if r.Fields[i] == nil {
+			g.absent++
+			return
+		}
 		if g.spellings == nil {
 			g.spellings = map[string]int64{}
 		}
@@ -102,7 +108,7 @@ func (g *gatherer) add(seed maphash.Seed, r *Record, i int) {
 
 // finish makes the Column.
 func (g *gatherer) finish(name string) *Column {
-	c := &Column{Name: name, Missing: g.kinds[kindMissing], MissingSpellings: g.spellings, MissingAt: g.examples[kindMissing],
+	c := &Column{Name: name, Missing: g.kinds[kindMissing], Absent: g.absent, MissingSpellings: g.spellings, MissingAt: g.examples[kindMissing],
 		Top: g.values.top(keptExamples), Numbers: g.numbers.n, NonFinite: g.kinds[kindNonFinite]}
 	c.Distinct, c.DistinctAtLeast = g.values.distinct()
 	if g.numbers.n > 0 {

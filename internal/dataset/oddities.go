@@ -16,7 +16,13 @@ func (t *table) recordFinding(err error) *finding.Finding {
 	}
 	f := finding.Finding{Code: broken.Code, Severity: finding.Error, What: broken.Why,
 		Where:    &finding.Where{Path: t.path, Line: broken.Line, Byte: broken.Byte},
-		Expected: fmt.Sprintf("records of at most %d bytes", t.reader.limit), Remedy: "check that this is a text table with one record a line"}
+		Expected: fmt.Sprintf("records of at most %d bytes", MaxRecord), Remedy: "check that this is a text table with one record a line"}
+	switch broken.Code {
+	case "gzip_damaged", "parquet_damaged", "json_damaged":
+		f.Expected, f.Remedy = "a complete file", "fetch or write it again"
+	case "gzip_bomb":
+		f.Expected, f.Remedy = "a file that unpacks to what its size lets expect", "find out where it comes from; if it is meant, unpack it yourself"
+	}
 	if broken.Code == "quote_unterminated" {
 		f.Expected, f.Remedy = "a closing quote", `close the quote, or double it ("") where it is part of the text`
 	}
@@ -41,9 +47,13 @@ func (t *table) findings() []finding.Finding {
 		"pass the encoding in the script, or convert: iconv -f LATIN1 -t UTF-8")
 	add(t.odd.bareCR, "bare_cr", finding.Warning, t.odd.bareCRAt, "%d record(s) hold a carriage return in the middle", "line ends LF or CRLF",
 		"pandas ends the record there and counts more rows; remove it")
-	add(t.reader.stray, "quote_stray", finding.Warning, finding.Where{Line: int(t.reader.strayAt[0]), Byte: t.reader.strayAt[1]},
+	reader := t.reader
+	if reader == nil {
+		reader = &Reader{}
+	}
+	add(reader.stray, "quote_stray", finding.Warning, finding.Where{Line: int(reader.strayAt[0]), Byte: reader.strayAt[1]},
 		"%d field(s) hold a quote that neither opens nor closes the field; it is taken as text", "quotes around whole fields, doubled inside", "strict readers refuse these records; quote the field")
-	add(t.blank+t.reader.blank, "blank_lines", finding.Note, finding.Where{}, "%d blank line(s) were skipped and are not counted as records", "", "")
+	add(t.blank+reader.blank, "blank_lines", finding.Note, finding.Where{}, "%d blank line(s) were skipped and are not counted as records", "", "")
 	if t.rows == 0 {
 		out = append(out, finding.Finding{Code: "no_rows", Severity: finding.Error, What: "the file has a header and no data records",
 			Where: &finding.Where{Path: t.path, Line: 1}, Expected: "at least one data record", Remedy: "check that it was written completely"})
@@ -67,6 +77,10 @@ func (t *table) ragged() *finding.Finding {
 		places = append(places, "…")
 	}
 	first := t.bad[0]
+	if first.Why != "" {
+		return &finding.Finding{Code: "row_not_json", Severity: finding.Error, What: fmt.Sprintf("%d of %d line(s) can't be read as a JSON object; line %d: %s", t.badTotal, t.rows, first.Line, first.Why),
+			Where: &finding.Where{Path: t.path, Line: first.Line, Byte: first.Byte}, Expected: "one JSON object a line", Remedy: "repair or remove these lines"}
+	}
 	f := &finding.Finding{Code: "row_ragged", Severity: finding.Error,
 		What:     fmt.Sprintf("%d of %d record(s) don't have the %d fields of the header: %s", t.badTotal, t.rows, first.Want, strings.Join(places, ", ")),
 		Where:    &finding.Where{Path: t.path, Line: first.Line, Byte: first.Byte},
@@ -94,6 +108,8 @@ func errorsOf(findings []finding.Finding) []finding.Finding {
 // newline names the line ends that were seen.
 func (r *Reader) newline() string {
 	switch {
+	case r == nil:
+		return ""
 	case r.lf > 0 && r.crlf > 0:
 		return "mixed"
 	case r.crlf > 0:

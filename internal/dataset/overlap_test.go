@@ -19,7 +19,7 @@ func TestATargetUnderAnotherName(t *testing.T) {
 	}
 	path := write(t, "a.csv", text.String())
 	for target, want := range map[string][]string{"celsius": {"kelvin", "rounded"}, "class": {"code"}, "noise": nil} {
-		_, found, err := ProfileCSV(background, path, ProfileOptions{Target: target, ID: "id"})
+		_, found, err := ProfileTable(background, path, ProfileOptions{Target: target, ID: "id"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -23,7 +24,7 @@ type WriteOptions struct {
 }
 
 // WriteParts writes <outDir>/<part>.csv (.tsv for a .tsv source) for each part: the header, then the part's records with their
-// bytes untouched; only a last record without a line end gains one. The files appear when all of them are complete.
+// bytes untouched; only a last record without a line end gains one. Other kinds, and packed files, become plain text: <part>.jsonl, an object a line. The files appear when all of them are complete.
 // dir is where split.json lies. A predefined split is not copied: its own files are returned. Refused: source_changed when
 // the file is not the one that was split, ids_changed when an ids file is not the one that was written.
 func WriteParts(ctx context.Context, path string, split *Split, dir, outDir string, opts WriteOptions) (map[string]string, []finding.Finding, error) {
@@ -42,17 +43,13 @@ func WriteParts(ctx context.Context, path string, split *Split, dir, outDir stri
 	if f := t.unknown(split.ID); f != nil {
 		return nil, nil, finding.Refuse(*f)
 	}
-	extension := ".csv"
-	if strings.EqualFold(filepath.Ext(path), ".tsv") {
-		extension = ".tsv"
-	}
 	var writers []*partWriter
 	for _, name := range Parts {
 		part, ok := split.Parts[name]
 		if !ok {
 			continue
 		}
-		w, err := newPartWriter(filepath.Join(dir, filepath.FromSlash(part.IDsFile)), filepath.Join(outDir, name+extension))
+		w, err := newPartWriter(filepath.Join(dir, filepath.FromSlash(part.IDsFile)), filepath.Join(outDir, PartName(path, t.format, name)))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -113,10 +110,14 @@ func (w *partWriter) close() {
 // deliver walks the source once. The ids of each part are in the order of the source, so the next id of one of the parts
 // is always the record's: no list of ids is held in memory.
 func deliver(ctx context.Context, t *table, split *Split, writers []*partWriter, addID string) error {
-	newline := []byte{t.reader.eol}
-	if bytes.HasSuffix(t.header, []byte("\r\n")) {
+	newline := []byte("\n")
+	switch {
+	case t.reader != nil && t.reader.eol != '\n':
+		newline = []byte{t.reader.eol}
+	case bytes.HasSuffix(t.header, []byte("\r\n")):
 		newline = []byte("\r\n")
 	}
+	var line []byte
 	for _, w := range writers {
 		w.begin(t, addID, newline)
 	}
@@ -131,7 +132,12 @@ func deliver(ctx context.Context, t *table, split *Split, writers []*partWriter,
 			if addID != "" {
 				prefix = quoteField(id, t.format.Delimiter) + t.format.Delimiter
 			}
-			if err := w.write(prefix, r.Raw, r.End, newline); err != nil {
+			raw := r.Raw
+			if t.format.Kind == KindJSON || t.format.Kind == KindParquet { // an object on a line of its own
+				line = t.object(line[:0], r)
+				raw = line
+			}
+			if err := w.write(prefix, raw, r.End, newline); err != nil {
 				return err
 			}
 			return w.advance()
@@ -243,4 +249,47 @@ func MapPartIDs(partIDsFile string) ([]string, error) {
 		}
 		ids = append(ids, id)
 	}
+}
+
+// PartName is the file of a part of the file at path.
+func PartName(path string, format Format, part string) string {
+	switch {
+	case format.Kind != "":
+		return part + ".jsonl"
+	case strings.EqualFold(filepath.Ext(strings.TrimSuffix(strings.ToLower(path), ".gz")), ".tsv"):
+		return part + ".tsv"
+	}
+	return part + ".csv"
+}
+
+// object writes a record as one line of JSON. Of an array of objects it is the object as it stands, without line breaks; a row of a Parquet
+// file is written from its values: numbers and truth values as such, lists as they are, the rest as strings.
+func (t *table) object(dst []byte, r *Record) []byte {
+	if t.format.Kind == KindJSON {
+		for _, c := range r.Raw { // a line break can only stand between tokens
+			if c != '\n' && c != '\r' {
+				dst = append(dst, c)
+			}
+		}
+		return dst
+	}
+	rows, _ := t.source.(*parquetRows)
+	dst = append(dst, '{')
+	for i, field := range r.Fields {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		name, _ := json.Marshal(t.names[i])
+		dst = append(append(dst, name...), ':')
+		switch {
+		case len(field) == 0:
+			dst = append(dst, "null"...)
+		case rows != nil && rows.bare[i] && json.Valid(field):
+			dst = append(dst, field...)
+		default:
+			value, _ := json.Marshal(text(field))
+			dst = append(dst, value...)
+		}
+	}
+	return append(dst, '}')
 }

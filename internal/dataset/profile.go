@@ -22,7 +22,7 @@ type Profile struct {
 	Bad        []BadRow           `json:"bad,omitempty"` // the first few ragged records
 	BadTotal   int64              `json:"bad_total,omitempty"`
 
-	target string // the target whose missing values ProfileCSV has told of
+	target string // the target whose missing values ProfileTable has told of
 }
 
 // Coverage says how much of the data the profile rests on. Rows is a projection from the bytes read where Estimated.
@@ -92,10 +92,10 @@ type profiler struct {
 	offset    int64 // behind the last record read
 }
 
-// ProfileCSV reads a CSV or TSV file in bounded memory and describes it. A file that is no text table is refused
+// ProfileTable reads a table (delimited text, JSON Lines, a JSON array of objects, Parquet; text also packed with gzip) in bounded memory and describes it. A file that is no text table is refused
 // (*finding.Refused: file_missing, file_unreadable, path_is_directory, file_empty, not_text, delimiter_invalid,
 // column_unknown). Damage inside the file comes as findings beside the profile of what could be read.
-func ProfileCSV(ctx context.Context, path string, opts ProfileOptions) (*Profile, []finding.Finding, error) {
+func ProfileTable(ctx context.Context, path string, opts ProfileOptions) (*Profile, []finding.Finding, error) {
 	t, err := openTable(path, opts.Dialect)
 	if err != nil {
 		return nil, nil, err
@@ -140,7 +140,12 @@ func (p *profiler) read(ctx context.Context) (*finding.Finding, error) {
 		if err != nil {
 			return nil, p.table.refuse(err)
 		}
-		p.offset = record.Byte + int64(len(record.Raw)+len(record.End))
+		p.offset = max(p.offset, record.Byte+int64(len(record.Raw)+len(record.End)))
+		for len(p.columns) < len(p.table.names) { // a key that no row before had
+			late := newGatherer(p.opts.DistinctBound, p.opts.QuantileBound)
+			late.kinds[kindMissing], late.absent = p.table.rows-p.table.badTotal-1, p.table.rows-p.table.badTotal-1
+			p.columns = append(p.columns, late)
+		}
 		for i, column := range p.columns {
 			column.add(p.seed, record, i)
 		}
@@ -148,9 +153,9 @@ func (p *profiler) read(ctx context.Context) (*finding.Finding, error) {
 		p.compare(record)
 	}
 	// The bound may have fallen behind the last record; only a further read tells.
-	if record, err := p.table.reader.Next(); err == nil {
+	if record, err := p.table.source.Next(); err == nil {
 		p.offset = record.Byte
-	} else if err != io.EOF && !errors.As(err, new(*RecordError)) {
+	} else if p.table.ended = err == io.EOF; err != io.EOF && !errors.As(err, new(*RecordError)) {
 		return nil, p.table.refuse(err)
 	}
 	return nil, nil
@@ -197,9 +202,9 @@ func (p *profiler) finish() *Profile {
 	for i, column := range p.columns {
 		profile.Columns[t.names[i]] = column.finish(t.names[i])
 	}
-	profile.Coverage = Coverage{RowsRead: t.rows, Rows: t.rows, Whole: t.reader.err == io.EOF}
+	profile.Coverage = Coverage{RowsRead: t.rows, Rows: t.rows, Whole: t.ended}
 	if !profile.Coverage.Whole && p.offset > 0 {
-		profile.Coverage.Rows = int64(float64(t.rows) / float64(p.offset) * float64(t.size))
+		profile.Coverage.Rows = int64(float64(t.rows) / max(t.share(p.offset), 1e-9))
 		profile.Coverage.Estimated = true
 	}
 	return profile

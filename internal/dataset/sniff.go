@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -19,6 +20,8 @@ type Dialect struct {
 
 // Format is how a file turned out to be written.
 type Format struct {
+	Kind      string `json:"kind,omitempty"`   // "jsonl", "json" or "parquet"; empty for delimited text
+	Packed    string `json:"packed,omitempty"` // "gzip"
 	Delimiter string `json:"delimiter"`
 	Encoding  string `json:"encoding"` // "utf-8", or "latin-1" where the bytes are not UTF-8
 	Header    bool   `json:"header"`
@@ -33,18 +36,18 @@ var byteOrderMark = []byte{0xEF, 0xBB, 0xBF}
 
 // sample is the beginning of a file, looked at before it is read.
 type sample struct {
-	data  []byte // without the byte order mark
-	whole bool   // whether data is the whole file
-	bom   bool
-	delim byte
-	eol   byte
+	kind   string
+	packed bool
+	data   []byte // without the byte order mark
+	whole  bool   // whether data is the whole file
+	bom    bool
+	delim  byte
+	eol    byte
 }
 
 // formatsByMagic are the file formats that people pass where a text table is meant, by their first bytes.
 var formatsByMagic = []struct{ magic, name, remedy string }{
-	{"\x1f\x8b", "gzip data", "unpack it first (gunzip -k)"},
 	{"PK\x03\x04", "a zip archive or spreadsheet", "unpack it, or export the sheet as CSV"},
-	{"PAR1", "a Parquet file", "export it as CSV"},
 	{"\x89HDF", "an HDF5 file", "export the table as CSV"},
 	{"\x93NUMPY", "a NumPy array", "export it as CSV (numpy.savetxt)"},
 	{"BZh", "bzip2 data", "unpack it first (bunzip2 -k)"},
@@ -59,7 +62,7 @@ var formatsByMagic = []struct{ magic, name, remedy string }{
 // notText returns a finding where the bytes are no text table, else nil. A few NUL bytes in otherwise plain text are
 // damage, told of elsewhere; more than one in a hundred bytes are a binary format.
 func notText(path string, data []byte) *finding.Finding {
-	what, remedy := "", "give a text table (CSV or TSV)"
+	what, remedy := "", "give a table: CSV, TSV, JSON Lines, a JSON array of objects, or Parquet"
 	for _, format := range formatsByMagic {
 		if bytes.HasPrefix(data, []byte(format.magic)) {
 			what, remedy = "the file is "+format.name, format.remedy
@@ -70,30 +73,33 @@ func notText(path string, data []byte) *finding.Finding {
 	if what == "" && nul >= 0 && bytes.Count(data, []byte{0})*100 > len(data) {
 		what = "the file is binary"
 	}
-	if what == "" && bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(data, byteOrderMark), " \t\r\n"), []byte(`{"`)) {
-		what, remedy = "the file is JSON", "export the table as CSV"
-	}
 	if what == "" {
 		return nil
 	}
 	return &finding.Finding{Code: "not_text", Severity: finding.Error, What: what + ", not a text table",
-		Where: &finding.Where{Path: path, Byte: int64(max(nul, 0))}, Expected: "comma, tab, semicolon or pipe separated text", Remedy: remedy}
+		Where: &finding.Where{Path: path, Byte: int64(max(nul, 0))}, Expected: "comma, tab, semicolon or pipe separated text, JSON Lines, or Parquet", Remedy: remedy}
 }
 
 // lookAt reads the beginning of src and decides how it is written.
-func lookAt(path string, src io.Reader, dialect Dialect) (*sample, error) {
+func lookAt(path string, src *os.File, dialect Dialect) (*sample, error) {
 	data := make([]byte, sampleSize)
-	n, err := io.ReadFull(src, data)
+	n, packed, err := beginning(src, data)
 	whole := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 	if err != nil && !whole {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	s := &sample{data: data[:n], whole: whole, eol: '\n'}
+	s := &sample{data: data[:n], whole: whole, eol: '\n', packed: packed}
+	if s.kind = kindOf(s.data, packed); s.kind == KindParquet {
+		return s, nil
+	}
 	if f := notText(path, s.data); f != nil {
 		return nil, finding.Refuse(*f)
 	}
 	if s.bom = bytes.HasPrefix(s.data, byteOrderMark); s.bom {
 		s.data = s.data[len(byteOrderMark):]
+	}
+	if s.kind != "" {
+		return s, nil
 	}
 	if bytes.IndexByte(s.data, '\n') < 0 && bytes.IndexByte(s.data, '\r') >= 0 {
 		s.eol = '\r'
@@ -103,6 +109,21 @@ func lookAt(path string, src io.Reader, dialect Dialect) (*sample, error) {
 		s.sniffDelimiter()
 	}
 	return s, err
+}
+
+// kindOf recognises what is no delimited text by its first bytes: a JSON object, or a bracket before one.
+func kindOf(data []byte, packed bool) string {
+	if !packed && bytes.HasPrefix(data, []byte(parquetMagic)) {
+		return KindParquet
+	}
+	head := bytes.TrimLeft(bytes.TrimPrefix(data, byteOrderMark), " \t\r\n")
+	switch {
+	case len(head) > 1 && head[0] == '{' && (head[1] == '"' || head[1] == '}' || head[1] == ' ' || head[1] == '\n' || head[1] == '\r'):
+		return KindJSONL
+	case len(head) > 1 && head[0] == '[' && bytes.HasPrefix(bytes.TrimLeft(head[1:], " \t\r\n"), []byte("{")):
+		return KindJSON
+	}
+	return ""
 }
 
 // delimiter is the one the caller asked for, 0 where it left that open.

@@ -83,7 +83,7 @@ func TestParseSplitHintRefusesOtherStrategies(t *testing.T) {
 
 func TestContract(t *testing.T) {
 	path := write(t, "a.csv", "id,mass,bill,species\na,1,2.5,u\nb,2,3.5,v\nb,3,,\n")
-	profile, _, err := ProfileCSV(background, path, ProfileOptions{})
+	profile, _, err := ProfileTable(background, path, ProfileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

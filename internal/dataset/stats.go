@@ -130,6 +130,37 @@ func (t *table) each(ctx context.Context, visit func(*Record) error) error {
 	return nil
 }
 
+// EachRow calls visit with the values of these columns in every whole record of a table, nil for a JSON row without the key; number counts
+// those records from 0. Records that can't be read are passed over, and what they hold with them; text that can't be cut any further is refused.
+// The fields hold until visit returns.
+func EachRow(ctx context.Context, path string, columns []string, visit func(number int, fields [][]byte) error) error {
+	t, err := openTable(path, Dialect{})
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	fields, number := make([][]byte, len(columns)), 0
+	for {
+		record, err := t.next(ctx)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return t.refuse(err)
+		}
+		for i, name := range columns {
+			fields[i] = nil
+			if at, known := t.index[name]; known && at < len(record.Fields) {
+				fields[i] = record.Fields[at]
+			}
+		}
+		if err := visit(number, fields); err != nil {
+			return err
+		}
+		number++
+	}
+}
+
 // maxTargets bounds the memory of Targets.
 const maxTargets = 5_000_000
 

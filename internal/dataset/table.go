@@ -27,12 +27,13 @@ type FileInfo struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// BadRow is a record with another number of fields than the header.
+// BadRow is a record with another number of fields than the header, or a line that is no object.
 type BadRow struct {
-	Line   int   `json:"line"`
-	Byte   int64 `json:"byte"`
-	Fields int   `json:"fields"`
-	Want   int   `json:"want"`
+	Line   int    `json:"line"`
+	Byte   int64  `json:"byte"`
+	Fields int    `json:"fields"`
+	Want   int    `json:"want"`
+	Why    string `json:"why,omitempty"` // of a line that is no JSON object
 }
 
 // keptExamples is how many examples of anything are kept beside its count.
@@ -44,7 +45,10 @@ type table struct {
 	file   *os.File
 	size   int64
 	sum    hash.Hash
-	reader *Reader
+	reader *Reader   // of delimited text; nil for other kinds
+	source records   // what yields the records: reader, or that of another kind
+	text   *unpacked // nil for Parquet
+	ended  bool
 	format Format
 	names  []string
 	index  map[string]int
@@ -58,6 +62,9 @@ type table struct {
 	early    []finding.Finding
 	odd      oddities
 }
+
+// records yields the records of a file one by one, io.EOF behind the last.
+type records interface{ Next() (*Record, error) }
 
 // oddities are the first places of things that readers disagree about.
 type oddities struct {
@@ -84,7 +91,7 @@ func openTable(path string, dialect Dialect) (*table, error) {
 }
 
 func unusableFile(path string, info fs.FileInfo, err error) *finding.Finding {
-	f := finding.Finding{Severity: finding.Error, Where: &finding.Where{Path: path}, Expected: "a readable CSV or TSV file"}
+	f := finding.Finding{Severity: finding.Error, Where: &finding.Where{Path: path}, Expected: "a readable table: CSV, TSV, JSON Lines or Parquet"}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		f.Code, f.What, f.Remedy = "file_missing", "there is no such file", "check the path; relative paths start at the workspace"
@@ -106,25 +113,95 @@ func unusableFile(path string, info fs.FileInfo, err error) *finding.Finding {
 func (t *table) begin(dialect Dialect) error {
 	s, err := lookAt(t.path, t.file, dialect)
 	if err != nil {
-		return err
+		return t.refuse(err)
 	}
 	if _, err := t.file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("rewind %s: %w", t.path, err)
+	}
+	if s.kind == KindParquet {
+		return t.beginParquet()
+	}
+	t.text, err = newUnpacked(io.TeeReader(t.file, t.sum))
+	if err != nil {
+		return t.refuse(err)
+	}
+	if s.kind != "" {
+		return t.beginJSON(s)
 	}
 	t.format = Format{Delimiter: string(rune(s.delim)), Encoding: "utf-8", BOM: s.bom, Header: !s.looksHeaderless()}
 	headerless := !t.format.Header
 	if dialect.Header != nil {
 		t.format.Header, headerless = *dialect.Header, false
 	}
-	source, offset := io.TeeReader(t.file, t.sum), int64(0)
-	if s.bom {
-		offset = int64(len(byteOrderMark))
-		if _, err := io.CopyN(io.Discard, source, offset); err != nil {
-			return fmt.Errorf("read %s: %w", t.path, err)
+	t.format.Packed = packing(s)
+	offset, err := t.skipMark(s)
+	if err != nil {
+		return err
+	}
+	t.reader = NewReader(t.text, ReaderOptions{Delimiter: s.delim, LineEnd: s.eol, Offset: offset})
+	t.source = t.reader
+	return t.takeHeader(s, headerless)
+}
+
+func packing(s *sample) string {
+	if s.packed {
+		return "gzip"
+	}
+	return ""
+}
+
+// skipMark reads over the byte order mark.
+func (t *table) skipMark(s *sample) (int64, error) {
+	if !s.bom {
+		return 0, nil
+	}
+	offset := int64(len(byteOrderMark))
+	if _, err := io.CopyN(io.Discard, t.text, offset); err != nil {
+		return 0, fmt.Errorf("read %s: %w", t.path, err)
+	}
+	return offset, nil
+}
+
+// beginJSON takes the names of the keys that the beginning of the file has; those met later come behind them.
+func (t *table) beginJSON(s *sample) error {
+	t.format = Format{Kind: s.kind, Packed: packing(s), Encoding: "utf-8", Header: true, BOM: s.bom}
+	rows := newJSONRows(bytes.NewReader(s.data), s.kind == KindJSON, 0)
+	rows.broken = func(int, int64, string) {}
+	for n := 0; n < 10_000; n++ {
+		if _, err := rows.Next(); err != nil {
+			break
 		}
 	}
-	t.reader = NewReader(source, ReaderOptions{Delimiter: s.delim, LineEnd: s.eol, Offset: offset})
-	return t.takeHeader(s, headerless)
+	offset, err := t.skipMark(s)
+	if err != nil {
+		return err
+	}
+	names := rows.names
+	rows = newJSONRows(t.text, s.kind == KindJSON, offset)
+	rows.names, t.names = names, names
+	for i, name := range names {
+		rows.index[name] = i
+	}
+	t.index = rows.index
+	rows.broken = func(line int, offset int64, why string) {
+		t.number, t.rows = t.rows, t.rows+1
+		if t.badTotal++; len(t.bad) < keptExamples {
+			t.bad = append(t.bad, BadRow{Line: line, Byte: offset, Why: why})
+		}
+	}
+	t.source = rows
+	return nil
+}
+
+func (t *table) beginParquet() error {
+	rows, err := openParquet(t.file, t.size)
+	if err != nil {
+		return t.refuse(err)
+	}
+	t.format = Format{Kind: KindParquet, Encoding: "utf-8", Header: true}
+	t.source, t.names = rows, rows.names
+	t.nameColumns()
+	return nil
 }
 
 func (t *table) takeHeader(s *sample, headerless bool) error {
@@ -179,10 +256,14 @@ func (t *table) countFields(s *sample) (int, error) {
 		return 0, fmt.Errorf("read %s: %w", t.path, err)
 	}
 	defer file.Close()
-	if _, err := file.Seek(t.reader.base, io.SeekStart); err != nil {
+	again, err := newUnpacked(file)
+	if err != nil {
+		return 0, t.refuse(err)
+	}
+	if _, err := io.CopyN(io.Discard, again, t.reader.base); err != nil {
 		return 0, fmt.Errorf("read %s: %w", t.path, err)
 	}
-	reader := NewReader(file, ReaderOptions{Delimiter: s.delim, LineEnd: s.eol, Offset: t.reader.base})
+	reader := NewReader(again, ReaderOptions{Delimiter: s.delim, LineEnd: s.eol, Offset: t.reader.base})
 	for {
 		record, err := reader.Next()
 		switch {
@@ -242,11 +323,15 @@ func (t *table) next(ctx context.Context) (*Record, error) {
 				return nil, err
 			}
 		}
-		record, err := t.reader.Next()
+		record, err := t.source.Next()
 		if err != nil {
+			t.ended = t.ended || err == io.EOF
 			return nil, err
 		}
-		if blankRecord(record) {
+		if rows, ok := t.source.(*jsonRows); ok {
+			t.names = rows.names // it may have met a new key
+		}
+		if t.reader != nil && blankRecord(record) {
 			t.blank++
 			continue
 		}
@@ -274,7 +359,7 @@ func (t *table) inspect(r *Record) {
 	if i := bytes.IndexByte(r.Raw, 0); i >= 0 {
 		note(&t.odd.nul, &t.odd.nulAt, i)
 	}
-	if t.reader.eol == '\n' && !r.Quoted {
+	if t.reader != nil && t.reader.eol == '\n' && !r.Quoted {
 		if i := bytes.IndexByte(r.Raw, '\r'); i >= 0 {
 			note(&t.odd.bareCR, &t.odd.bareCRAt, i)
 		}
@@ -305,7 +390,16 @@ func rowID(number int64) string { return "row-" + strconv.FormatInt(number, 10) 
 // info closes the books on the file: its hash when it was read to the end.
 func (t *table) info() FileInfo {
 	info := FileInfo{Path: t.path, Bytes: t.size}
-	if t.reader.err == io.EOF {
+	if t.format.Kind == KindParquet && t.ended {
+		if _, err := t.file.Seek(0, io.SeekStart); err == nil {
+			_, err = io.Copy(t.sum, t.file)
+			t.ended = err == nil
+		}
+	}
+	if t.ended {
+		if t.text != nil { // what stands behind the last member of a gzip file
+			_, _ = io.Copy(io.Discard, t.text.file)
+		}
 		info.SHA256 = "sha256:" + hex.EncodeToString(t.sum.Sum(nil))
 	}
 	return info
@@ -322,4 +416,15 @@ func (t *table) refuse(err error) error {
 		return err
 	}
 	return fmt.Errorf("read %s: %w", t.path, err)
+}
+
+// share is how much of the file stands before an offset of its text.
+func (t *table) share(offset int64) float64 {
+	switch rows, ok := t.source.(*parquetRows); {
+	case ok:
+		return float64(t.rows) / float64(max(rows.file.NumRows(), 1))
+	case t.text.packed:
+		return float64(t.text.raw.n) / float64(max(t.size, 1))
+	}
+	return float64(offset) / float64(max(t.size, 1))
 }

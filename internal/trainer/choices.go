@@ -67,7 +67,7 @@ func targetOf(ctx context.Context, run *engine.Run, view projectView, facts []ev
 		if err != nil {
 			continue // the gate of phase 2 tells why it can't be read
 		}
-		profile, _, err := dataset.ProfileCSV(ctx, path, dataset.ProfileOptions{MaxBytes: headerBytes})
+		profile, _, err := dataset.ProfileTable(ctx, path, dataset.ProfileOptions{MaxBytes: headerBytes})
 		if err == nil && profile.Format.Header {
 			return []engine.Choice{targetChoice(run.Roots.Rel(path), slices.Clone(profile.Order))}
 		}

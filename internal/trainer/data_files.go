@@ -52,7 +52,9 @@ func (w *dataWork) manifest() (contract.DataManifest, error) {
 		SplitStrategy: "unknown", Sampling: w.said(w.choice.Sampling), Normalization: w.said(w.choice.Normalization),
 		Augmentation: w.said(w.choice.Augmentation), CollateOrBatching: w.said(w.choice.CollateOrBatching), OutputFiles: []string{}}
 	if m.InputFormat == "unknown" && w.profile != nil {
-		m.InputFormat = "csv"
+		if m.InputFormat = w.profile.Format.Kind; m.InputFormat == "" {
+			m.InputFormat = "csv"
+		}
 	}
 	m.TrainSource, m.ValSource, m.TestSource = run.Rel(w.first()), "", ""
 	if w.first() == "" {

@@ -147,7 +147,7 @@ func (w *dataWork) locate() {
 			w.missing = append(w.missing, abs)
 		case err == nil && info.IsDir():
 			w.out.Findings = append(w.out.Findings, finding.Finding{Code: "is_a_directory", Severity: finding.Error, What: text(fact.Value) + " is a folder",
-				Where: &finding.Where{Path: abs, Field: field}, Expected: "a CSV file", Remedy: "name the file in inputs.data." + field[len("data."):]})
+				Where: &finding.Where{Path: abs, Field: field}, Expected: "a table: CSV, TSV, JSON Lines or Parquet", Remedy: "name the file in inputs.data." + field[len("data."):]})
 		default:
 			w.sources[part] = abs
 		}
@@ -217,7 +217,7 @@ func by(facts []evidence.Fact, field, who string) bool {
 func (w *dataWork) work(ctx context.Context) error {
 	w.step.Say(contract.PhaseDataAndSplit, "reading %s", w.step.Run.Roots.Rel(w.first()))
 	target, id := w.column("data.target", w.choice.Target), w.column("data.id", w.choice.ID)
-	profile, found, err := dataset.ProfileCSV(ctx, w.first(), dataset.ProfileOptions{Target: target, ID: id})
+	profile, found, err := dataset.ProfileTable(ctx, w.first(), dataset.ProfileOptions{Target: target, ID: id})
 	if err != nil {
 		w.out.Findings = append(w.out.Findings, refusalOf(err)...)
 		return notRefused(err)
@@ -297,7 +297,7 @@ func (w *dataWork) makeParts(ctx context.Context, id, target string) error {
 			}
 		}
 	} else {
-		if err := own(run, partTargets(run, w.first(), split)...); err != nil {
+		if err := own(run, partTargets(run, w.first(), w.profile.Format, split)...); err != nil {
 			w.out.Findings = append(w.out.Findings, refusalOf(err)...)
 			return notRefused(err)
 		}
@@ -319,7 +319,11 @@ func (w *dataWork) makeParts(ctx context.Context, id, target string) error {
 	if !w.written {
 		return nil
 	}
-	if f := w.profile.Format; f.BOM || f.Delimiter != "," {
+	switch f := w.profile.Format; {
+	case f.Packed != "" || f.Kind == dataset.KindJSON || f.Kind == dataset.KindParquet:
+		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "parts_are_plain_text", Severity: finding.Warning, What: fmt.Sprintf("the parts are written as %s, the source is %s", filepath.Ext(dataset.PartName(w.first(), f, "")), strings.TrimSpace(f.Packed+" "+f.Kind)),
+			Where: &finding.Where{Path: w.first()}, Expected: "a script that reads such parts", Remedy: "where the script reads the source's own format only, split the file yourself and name the parts as predefined"})
+	case f.Kind == "" && (f.BOM || f.Delimiter != ","):
 		w.out.Findings = append(w.out.Findings, finding.Finding{Code: "csv_dialect", Severity: finding.Warning, What: fmt.Sprintf("the parts keep the file's form: delimiter %q, byte order mark %t", f.Delimiter, f.BOM),
 			Where: &finding.Where{Path: w.first()}, Expected: "a script that reads this form", Remedy: "if the script misses a column, convert the file to plain comma-separated UTF-8"})
 	}
@@ -335,14 +339,10 @@ func (w *dataWork) makeParts(ctx context.Context, id, target string) error {
 }
 
 // partTargets are the files that the parts are written to.
-func partTargets(run *engine.Run, source string, split *dataset.Split) []string {
-	extension := ".csv"
-	if strings.EqualFold(filepath.Ext(source), ".tsv") {
-		extension = ".tsv"
-	}
+func partTargets(run *engine.Run, source string, format dataset.Format, split *dataset.Split) []string {
 	var out []string
 	for name := range split.Parts {
-		out = append(out, filepath.Join(run.CodeSaveDir, "data", name+extension))
+		out = append(out, filepath.Join(run.CodeSaveDir, "data", dataset.PartName(source, format, name)))
 	}
 	slices.Sort(out)
 	return out
