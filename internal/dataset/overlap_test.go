@@ -47,7 +47,7 @@ func TestASharedCodeForMissingIsNoCopy(t *testing.T) {
 		temp := float64(i*37%200)/10 - 5
 		fmt.Fprintf(&text, "%.1f,%.2f,%.1f\n", float64(i*101%97)/9, temp*1.8+32, temp)
 	}
-	_, found, err := ProfileCSV(background, write(t, "a.csv", text.String()), ProfileOptions{Target: "temp"})
+	_, found, err := ProfileTable(background, write(t, "a.csv", text.String()), ProfileOptions{Target: "temp"})
 	if err != nil {
 		t.Fatal(err)
 	}

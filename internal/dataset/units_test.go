@@ -231,3 +231,36 @@ func TestTimesAreShownAsWritten(t *testing.T) {
 		t.Errorf("%s to %s", p.From, p.To)
 	}
 }
+
+// Groups of very different sizes fill the parts as asked for, whatever the seed, and no part is one group where there are many.
+func TestUnevenGroupsFillThePartsAsAskedFor(t *testing.T) {
+	for name, size := range map[string]func(g int) int{
+		"even":     func(int) int { return 10 },
+		"zipf":     func(g int) int { return 1000/(g+1) + 1 },
+		"one huge": func(g int) int { return 5 + 495*(max(0, 1-g)) },
+		"two big":  func(g int) int { return 5 + 245*(max(0, 1-g/2)) },
+	} {
+		for seed := range int64(10) {
+			var rows []row
+			for g := range 100 {
+				for k := range size(g) {
+					rows = append(rows, row{identity: uint64(g + 1), rank: rankOf(seed, fmt.Sprint(g, "-", k))})
+				}
+			}
+			weights := []int64{70, 15, 15}
+			part, _ := deal(rows, weights, 1)
+			counts, groups := make([]int64, 3), make([]map[uint64]bool, 3)
+			for i, p := range part {
+				if counts[p]++; groups[p] == nil {
+					groups[p] = map[uint64]bool{}
+				}
+				groups[p][rows[i].identity] = true
+			}
+			for p, want := range shares(int64(len(rows)), weights) {
+				if 20*max(counts[p]-want, want-counts[p]) > want || len(groups[p]) < 5 {
+					t.Errorf("%s, seed %d: part %d has %d rows of %d groups, want %d", name, seed, p, counts[p], len(groups[p]), want)
+				}
+			}
+		}
+	}
+}
