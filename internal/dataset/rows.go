@@ -27,7 +27,8 @@ type scanned struct {
 	id      int // column of the id, -1 for none
 	rows    []row
 	classes []string
-	dates   bool // the times of a time split are dates, not numbers
+	labels  labels // of a target that the rows are not dealt by
+	dates   bool   // the times of a time split are dates, not numbers
 }
 
 func (s *scanned) dialect() Dialect {
@@ -93,6 +94,8 @@ func scanRows(ctx context.Context, path string, spec SplitSpec) (*scanned, error
 				s.classes = append(s.classes, text(value))
 			}
 			r.class = class
+		} else if target >= 0 {
+			s.labels.add(trim(record.Fields[target]))
 		}
 		s.rows = append(s.rows, r)
 	}

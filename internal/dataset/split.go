@@ -79,7 +79,7 @@ func MakeSplit(ctx context.Context, path string, spec SplitSpec, dir string) (*S
 	if err := s.writeIDs(ctx, split, names, part, dir); err != nil {
 		return nil, nil, err
 	}
-	found = append(found, leakFindings(split.Leakage)...)
+	found = append(append(found, s.labels.absent(path, spec.Target, names, part)...), leakFindings(split.Leakage)...)
 	return split, found, split.save(dir)
 }
 

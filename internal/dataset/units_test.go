@@ -264,3 +264,40 @@ func TestUnevenGroupsFillThePartsAsAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// A split that is not made by the classes may leave a part without one of them.
+func TestAClassThatAPartLacks(t *testing.T) {
+	table := func(label func(i int) string) string {
+		var text strings.Builder
+		text.WriteString("day,site,y\n")
+		for i := range 100 {
+			fmt.Fprintf(&text, "%d,s%d,%s\n", i, i/10, label(i))
+		}
+		return write(t, "a.csv", text.String())
+	}
+	early := func(i int) string { return fmt.Sprint(i < 60 && i%2 == 0) }
+	for name, test := range map[string]struct {
+		label func(i int) string
+		want  int
+	}{
+		"an event of the early days": {early, 2},
+		"as a code":                  {func(i int) string { return map[string]string{"true": "1", "false": "0"}[early(i)] }, 2},
+		"both everywhere":            {func(i int) string { return fmt.Sprint(i%2 == 0) }, 0},
+		"a quantity":                 {func(i int) string { return fmt.Sprintf("%.1f", float64(i/20)) }, 0},
+		"names":                      {func(i int) string { return fmt.Sprint("n", i/4) }, 0},
+	} {
+		_, found, err := MakeSplit(background, table(test.label), SplitSpec{Strategy: Time, Time: "day", Target: "y", Fractions: fractions(0.7, 0.15, 0.15)}, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for _, f := range found {
+			if f.Code == "class_not_in_part" && f.Severity == finding.Warning && f.Where.Field == "y" {
+				got++
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: %d parts, want %d: %v", name, got, test.want, found)
+		}
+	}
+}
