@@ -215,12 +215,16 @@ func (s *scanned) judgeUnits(names []string, weights []int64, part []uint8, spli
 			counts[p]++
 		}
 	}
+	unit := split.Unit
+	if split.Strategy == Time {
+		unit = "time step"
+	}
 	var found []finding.Finding
 	for p, want := range shares(int64(len(s.rows))-split.LeftOut, weights) {
 		if math.Abs(float64(counts[p]-want)) > unevenShare*float64(want) {
 			found = append(found, finding.Finding{Code: "split_sizes_inexact", Severity: finding.Warning, Where: &finding.Where{Path: s.path},
-				What:     fmt.Sprintf("%q has %d rows instead of %d, since whole %ss stay together", names[p], counts[p], want, split.Unit),
-				Expected: "parts near the fractions", Remedy: "accept it, choose another seed, or other fractions"})
+				What:     fmt.Sprintf("%q has %d rows instead of %d, since whole %ss stay together", names[p], counts[p], want, unit),
+				Expected: "parts near the fractions", Remedy: "accept it, or choose other fractions"})
 		}
 	}
 	return found, nil

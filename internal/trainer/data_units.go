@@ -25,6 +25,11 @@ var groupNames = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^(patient|subject|participant|donor|person|user|animal|mouse|individual|family|station|site|buoy|sensor|plot|field|plate|well|batch|scene|molecule|compound|composition|protein|cluster|case|geometry|mesh|speaker|group)([_ -]?(id|no|nr|name|code))?$`)
 })
 
+// datesOfPersons are names of columns whose dates say nothing of when a row was taken.
+var datesOfPersons = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(^|[_ -])(dob|born|birth|birthday|birthdate|date_?of_?birth|expir(y|es|ation)|due)([_ -]|$)`)
+})
+
 // grouped is the first column of that kind that repeats and is not the target, if there is one.
 func (w *dataWork) grouped() string {
 	if w.profile == nil || w.dated() != "" {

@@ -439,13 +439,13 @@ func (w *dataWork) splitCandidates() []string {
 	return []string{fmt.Sprintf("%s%s train 0.7, val 0.15, test 0.15, seed 17", w.proposedSplit()["strategy"], by)}
 }
 
-// dated is the first column of dates, if there is one.
+// dated is the first column of dates that are those of the row, if there is one: a date of birth is not.
 func (w *dataWork) dated() string {
 	if w.profile == nil {
 		return ""
 	}
 	for _, name := range w.profile.Order {
-		if c := w.profile.Columns[name]; c != nil && c.Type == dataset.TypeDate {
+		if c := w.profile.Columns[name]; c != nil && c.Type == dataset.TypeDate && !datesOfPersons().MatchString(name) {
 			return name
 		}
 	}

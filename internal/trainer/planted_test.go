@@ -124,9 +124,11 @@ func TestStatisticsThatKnowOfTheValidation(t *testing.T) {
 func TestAProposedSplitDoesNotLeak(t *testing.T) {
 	t.Parallel()
 	undated := strings.NewReplacer(",date", "", ",2024-01-0", ",0", ",2024-01-", ",", ",2024-02-", ",", ",2024-03-", ",").Replace(strings.ReplaceAll(observations("", nothing), ",date", ",day"))
+	born := strings.Replace(observations("", nothing), ",date,", ",birth_date,", 1)
 	for name, want := range map[string]struct{ text, strategy, unit string }{
 		"dates":    {observations("", nothing), "time", "date"},
 		"stations": {undated, "group", "station"},
+		"persons":  {born, "group", "station"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := buoysFor(t, contract.IntentRunLocal, nil, map[string]string{"data/buoys.csv": want.text})
