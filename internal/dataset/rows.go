@@ -29,6 +29,7 @@ type scanned struct {
 	classes []string
 	labels  labels // of a target that the rows are not dealt by
 	dates   bool   // the times of a time split are dates, not numbers
+	zoned   bool   // and name their zone
 }
 
 func (s *scanned) dialect() Dialect {
@@ -99,7 +100,7 @@ func scanRows(ctx context.Context, path string, spec SplitSpec) (*scanned, error
 		}
 		s.rows = append(s.rows, r)
 	}
-	s.info, s.format, s.dates = t.info(), t.format, !unit.numbers
+	s.info, s.format, s.dates, s.zoned = t.info(), t.format, !unit.numbers, zoned(unit.first)
 	if err := unit.cluster(ctx, s.rows); err != nil {
 		return nil, err
 	}

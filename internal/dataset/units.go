@@ -215,15 +215,18 @@ func (s *scanned) judgeUnits(names []string, weights []int64, part []uint8, spli
 			counts[p]++
 		}
 	}
-	unit := split.Unit
+	why := fmt.Sprintf("whole %ss stay together", split.Unit)
 	if split.Strategy == Time {
-		unit = "time step"
+		why = "whole time steps stay together"
+	}
+	if split.LeftOut > 0 {
+		why = fmt.Sprintf("%d before a cut are in no part and %s", split.LeftOut, why)
 	}
 	var found []finding.Finding
 	for p, want := range shares(int64(len(s.rows))-split.LeftOut, weights) {
 		if math.Abs(float64(counts[p]-want)) > unevenShare*float64(want) {
 			found = append(found, finding.Finding{Code: "split_sizes_inexact", Severity: finding.Warning, Where: &finding.Where{Path: s.path},
-				What:     fmt.Sprintf("%q has %d rows instead of %d, since whole %ss stay together", names[p], counts[p], want, unit),
+				What:     fmt.Sprintf("%q has %d rows instead of %d, since %s", names[p], counts[p], want, why),
 				Expected: "parts near the fractions", Remedy: "accept it, or choose other fractions"})
 		}
 	}
@@ -295,12 +298,20 @@ func (s *scanned) byTime(split *Split, spec SplitSpec, names []string, weights [
 	return part, append(found, uneven...), err
 }
 
+// zoned says whether a time names its zone: then it is shown in UTC, else without one.
+func zoned(value string) bool {
+	return len(value) > 16 && (strings.HasSuffix(value, "Z") || strings.HasSuffix(value, "UTC") || strings.ContainsAny(value[16:], "+-"))
+}
+
 // written is a time as people write it.
 func (s *scanned) written(at float64) string {
 	if s.dates {
 		moment := time.UnixMicro(int64(math.Round(at * 1e6))).UTC()
 		if moment.Equal(moment.Truncate(24 * time.Hour)) {
 			return moment.Format("2006-01-02")
+		}
+		if !s.zoned {
+			return moment.Format("2006-01-02T15:04:05")
 		}
 		return moment.Format(time.RFC3339)
 	}

@@ -220,15 +220,17 @@ func TestInstants(t *testing.T) {
 	}
 }
 
-// Days as whole numbers are shown as such, not as 2.0240101e+07.
+// Days as whole numbers are shown as such, not as 2.0240101e+07, and no zone is made up.
 func TestTimesAreShownAsWritten(t *testing.T) {
-	path := write(t, "a.csv", "day,y\n20240101,1\n20240102,2\n20240103,3\n20240104,4\n")
-	split, _, err := MakeSplit(background, path, SplitSpec{Strategy: Time, Time: "day", Fractions: fractions(0.5, 0.25, 0.25)}, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := split.Parts[Train]; p.From != "20240101" || p.To != "20240102" {
-		t.Errorf("%s to %s", p.From, p.To)
+	for first, want := range map[string]string{"20240101": "20240101", "2024-01-01": "2024-01-01", "2024-01-01 06:30": "2024-01-01T06:30:00", "2024-01-01T06:30:00+02:00": "2024-01-01T04:30:00Z"} {
+		path := write(t, "a.csv", "day,y\n"+first+",1\n"+strings.Replace(first, "2024", "2025", 1)+",2\n")
+		split, _, err := MakeSplit(background, path, SplitSpec{Strategy: Time, Time: "day", Fractions: map[string]float64{Train: 0.5, Test: 0.5}}, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := split.Parts[Train].From; got != want {
+			t.Errorf("%s is shown as %s, want %s", first, got, want)
+		}
 	}
 }
 
