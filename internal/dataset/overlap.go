@@ -18,25 +18,25 @@ const (
 // A row of an earlier part (train, val) straddles the cut when its time plus spec.Horizon steps reaches the first time of a later part.
 // whole is the file that the parts were cut from, "" where there is none: its time column says which steps there are, also those that
 // are in no part. Without a horizon only rows that lie in the later part's time count, as a warning.
-// Findings: leakage_group, leakage_window. Refused: damaged files, column_unknown, time_unreadable, too_many_rows.
+// Findings: leakage_group, leakage_window, units_unchecked. Refused: damaged files, column_unknown, time_unreadable, too_many_rows.
 func CheckUnits(ctx context.Context, parts map[string]string, whole string, spec SplitSpec) ([]Leak, []finding.Finding, error) {
 	var leaks []Leak
+	var found []finding.Finding
 	if spec.Group != "" {
-		leak, err := groupOverlap(ctx, parts, spec)
+		leak, without, err := groupOverlap(ctx, parts, spec)
 		if err != nil {
 			return nil, nil, err
 		}
-		leaks = append(leaks, leak)
+		leaks, found = append(leaks, leak), append(found, without.finding(spec.Group)...)
 	}
 	if spec.Time != "" {
-		leak, err := straddling(ctx, parts, whole, spec)
+		leak, without, err := straddling(ctx, parts, whole, spec)
 		if err != nil {
 			return nil, nil, err
 		}
-		leaks = append(leaks, leak)
+		leaks, found = append(leaks, leak), append(found, without.finding(spec.Time)...)
 	}
 	leaks = occurred(leaks)
-	var found []finding.Finding
 	for _, leak := range leaks {
 		found = append(found, unitFinding(leak, spec))
 	}
@@ -74,12 +74,38 @@ func walkColumn(ctx context.Context, path, column string, spec SplitSpec, visit 
 	return t.each(ctx, func(r *Record) error { return visit(r, trim(r.Fields[at]), at) })
 }
 
-func groupOverlap(ctx context.Context, parts map[string]string, spec SplitSpec) (Leak, error) {
+// valueless counts rows that can't be compared, since they have no group or time.
+type valueless struct {
+	n     int64
+	first finding.Where
+}
+
+func (v *valueless) add(path string, line int, offset int64) {
+	if v.n++; v.n == 1 {
+		v.first = finding.Where{Path: path, Line: line, Byte: offset}
+	}
+}
+
+func (v *valueless) finding(column string) []finding.Finding {
+	if v.n == 0 {
+		return nil
+	}
+	where := v.first
+	where.Field = column
+	return []finding.Finding{{Code: "units_unchecked", Severity: finding.Warning, Where: &where,
+		What:     fmt.Sprintf("%d row(s) have no %s and were not compared with the other parts", v.n, column),
+		Expected: "a value in every record", Remedy: "supply it, or report these rows as unchecked"}}
+}
+
+func groupOverlap(ctx context.Context, parts map[string]string, spec SplitSpec) (Leak, *valueless, error) {
+	without := &valueless{}
 	leak, names := Leak{Kind: LeakGroup, Severity: finding.Error}, sortedParts(parts)
 	seed, seen := maphash.MakeSeed(), map[uint64]seenRow{}
 	for p, name := range names {
-		err := walkColumn(ctx, parts[name], spec.Group, spec, func(r *Record, value []byte, _ int) error {
+		err := walkColumn(ctx, parts[name], spec.Group, spec, func(r *Record, value []byte, at int) error {
 			if isMissing(value) {
+				line, offset := r.place(at)
+				without.add(parts[name], line, offset)
 				return nil
 			}
 			key := groupKey(seed, value)
@@ -95,8 +121,8 @@ func groupOverlap(ctx context.Context, parts map[string]string, spec SplitSpec) 
 			return nil
 		})
 		if err != nil {
-			return leak, err
+			return leak, without, err
 		}
 	}
-	return leak, nil
+	return leak, without, nil
 }

@@ -104,13 +104,17 @@ func TestUnitsOfParts(t *testing.T) {
 		}
 	}
 	spelled := map[string]string{Train: write(t, "train.csv", "patient,x\n7,1\n8,2\n"), Val: write(t, "val.csv", "patient,x\n9.0,4\n7.0,5\n,6\n")}
-	if _, found, err := CheckUnits(background, spelled, "", SplitSpec{Group: "patient"}); err != nil || !slices.Equal(saidOf(found), []said{{"leakage_group", finding.Error, 3, 0}}) {
+	if _, found, err := CheckUnits(background, spelled, "", SplitSpec{Group: "patient"}); err != nil || !slices.Equal(saidOf(found), []said{{"units_unchecked", finding.Warning, 4, 22}, {"leakage_group", finding.Error, 3, 0}}) {
 		t.Errorf("a patient as a whole and as a decimal number: %v %v", found, err)
 	}
 	mixed := map[string]string{Train: val, Test: train}
 	_, found, err := CheckUnits(background, mixed, "", SplitSpec{Time: "day"})
 	if err != nil || len(found) != 1 || found[0].Code != "leakage_window" || found[0].Severity != finding.Warning {
 		t.Errorf("training on the future: %v, %v", found, err)
+	}
+	undated := map[string]string{Train: write(t, "t.csv", "day,x\n2024-01-01,1\n,2\n"), Val: write(t, "v.csv", "day,x\nNA,1\nNA,2\n")}
+	if _, found, err := CheckUnits(background, undated, "", SplitSpec{Time: "day", Horizon: 1}); err != nil || !slices.Equal(saidOf(found), []said{{"units_unchecked", finding.Warning, 3, 19}}) || !strings.HasPrefix(found[0].What, "3 row") {
+		t.Errorf("rows without a day: %v %v", found, err)
 	}
 	_, _, err = CheckUnits(background, map[string]string{Train: write(t, "t.csv", "day,x\n1.2.2024,1\n")}, "", SplitSpec{Time: "day"})
 	if got := saidOf(refusal(t, err)); !slices.Equal(got, []said{{"time_unreadable", finding.Error, 2, 6}}) {

@@ -32,10 +32,11 @@ func (t *timeline) sort() {
 
 // straddler follows the times of parts.
 type straddler struct {
-	parts  map[string]string
-	names  []string
-	spec   SplitSpec
-	reader units
+	parts   map[string]string
+	names   []string
+	spec    SplitSpec
+	reader  units
+	without valueless
 }
 
 // read calls visit with the time of each row of a file. Rows without a time are passed over.
@@ -43,6 +44,8 @@ func (s *straddler) read(ctx context.Context, path string, visit func(at float64
 	s.reader.path = path
 	return walkColumn(ctx, path, s.spec.Time, s.spec, func(r *Record, value []byte, column int) error {
 		if isMissing(value) {
+			line, offset := r.place(column)
+			s.without.add(path, line, offset)
 			return nil
 		}
 		var at row
@@ -55,7 +58,7 @@ func (s *straddler) read(ctx context.Context, path string, visit func(at float64
 	})
 }
 
-func straddling(ctx context.Context, parts map[string]string, whole string, spec SplitSpec) (Leak, error) {
+func straddling(ctx context.Context, parts map[string]string, whole string, spec SplitSpec) (Leak, *valueless, error) {
 	s := &straddler{parts: parts, names: sortedParts(parts), spec: spec, reader: units{spec: SplitSpec{Strategy: Time, Time: spec.Time}}}
 	leak := Leak{Kind: LeakWindow, Severity: finding.Error}
 	if spec.Horizon == 0 {
@@ -70,12 +73,13 @@ func straddling(ctx context.Context, parts map[string]string, whole string, spec
 			}
 		})
 		if err != nil {
-			return leak, err
+			return leak, nil, err
 		}
 	}
+	without := s.without // before the files are read again
 	steps, err := s.steps(ctx, lines, whole)
 	if err != nil {
-		return leak, err
+		return leak, nil, err
 	}
 	for p, name := range s.names[:max(len(s.names)-1, 0)] {
 		later := p + 1
@@ -94,10 +98,10 @@ func straddling(ctx context.Context, parts map[string]string, whole string, spec
 			}
 		})
 		if err != nil {
-			return leak, err
+			return leak, nil, err
 		}
 	}
-	return leak, nil
+	return leak, &without, nil
 }
 
 // timeSteps numbers the different times in order.

@@ -112,6 +112,11 @@ func (w *dataWork) crossings(ctx context.Context, spec dataset.SplitSpec) error 
 	case spec.Strategy == dataset.Time:
 		spec.Group = "" // the past of a group may teach its future
 	}
+	// What nobody names is looked at by its name, and only told of: it may be no unit.
+	guessed := spec.Group == "" && spec.Time == "" && !slices.Contains([]string{dataset.Group, dataset.Similarity, dataset.Time}, spec.Strategy)
+	if guessed {
+		spec.Time, spec.Group = w.dated(), w.grouped()
+	}
 	if spec.Group == "" && spec.Time == "" || len(w.parts) < 2 {
 		return nil
 	}
@@ -121,8 +126,18 @@ func (w *dataWork) crossings(ctx context.Context, spec dataset.SplitSpec) error 
 	}
 	leaks, found, err := dataset.CheckUnits(ctx, w.parts, whole, spec)
 	if err != nil {
-		w.out.Findings = append(w.out.Findings, refusalOf(err)...)
+		if !guessed {
+			w.out.Findings = append(w.out.Findings, refusalOf(err)...)
+		}
 		return notRefused(err)
+	}
+	if guessed {
+		for i := range found {
+			found[i].Severity = finding.Warning
+		}
+		for i := range leaks {
+			leaks[i].Severity = finding.Warning
+		}
 	}
 	w.out.Findings, w.leaks = append(w.out.Findings, found...), append(w.leaks, leaks...)
 	return nil

@@ -212,3 +212,23 @@ func TestTheUsersSplitHolds(t *testing.T) {
 		})
 	}
 }
+
+// A column by whose name rows belong together is looked at when nobody names it, and only warned of.
+func TestUnitsThatNobodyNames(t *testing.T) {
+	t.Parallel()
+	plain := observations("", nothing)
+	undated := strings.NewReplacer("2024-01-", "", "2024-02-", "1", "2024-03-", "2").Replace(strings.ReplaceAll(plain, ",date", ",day"))
+	for name, test := range map[string]struct{ text, code, field string }{
+		"dates":    {plain, "leakage_window", "date"},
+		"stations": {undated, "leakage_group", "station"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answer := buoys(t, map[string]any{"split": map[string]any{"strategy": "random", "fractions": thirds}}, map[string]string{"data/buoys.csv": test.text})
+			f := wantCode(t, answer.Findings, test.code)
+			if f.Severity != finding.Warning || f.Where.Field != test.field || finding.Has(answer.Findings, finding.Error) {
+				t.Errorf("%+v %+v", f, f.Where)
+			}
+		})
+	}
+}
