@@ -256,27 +256,31 @@ func (s *scanned) byTime(split *Split, spec SplitSpec, names []string, weights [
 	split.Units = map[string]int64{}
 	until, step := int64(0), 0
 	quota := shares(int64(len(s.rows)), weights)
+	begin := func(step int) int {
+		if step == steps {
+			return len(order)
+		}
+		return starts[step]
+	}
+	sample := max(1, spec.History+spec.Horizon)
 	for p, name := range names {
 		until += quota[p]
 		first, last := step, step // last is behind the part
-		for last < steps && (int64(starts[last]) < until || p == len(names)-1) {
+		// A step belongs to the part in which its middle lies, but each part gets at least one sample and leaves one for the later ones.
+		later := len(names) - 1 - p
+		most := steps - later*sample - max(later-1, 0)*split.Gap
+		for last < steps && (later == 0 || last < most && (int64(begin(last)+begin(last+1)) < 2*until || last-first < sample+split.Gap)) {
 			last++
 		}
 		step = last
 		kept := last
-		if p < len(names)-1 {
+		if later > 0 {
 			kept = max(first, last-split.Gap)
 		}
-		if kept-first < max(1, spec.History+spec.Horizon) {
+		if kept-first < sample {
 			return nil, nil, finding.Refuse(finding.Finding{Code: "part_shorter_than_window", Severity: finding.Error,
-				What:  fmt.Sprintf("%q would hold %d of %d time steps: a sample needs %d (history and horizon), and %d are left out before a cut", name, kept-first, steps, max(1, spec.History+spec.Horizon), split.Gap),
+				What:  fmt.Sprintf("%q would hold %d of %d time steps: a sample needs %d (history and horizon), and %d are left out before a cut", name, kept-first, steps, sample, split.Gap),
 				Where: &finding.Where{Path: s.path, Field: spec.Time}, Expected: "at least one sample in each part", Remedy: "choose other fractions, a shorter history or gap, or fewer parts"})
-		}
-		begin := func(step int) int {
-			if step == steps {
-				return len(order)
-			}
-			return starts[step]
 		}
 		for i := begin(first); i < begin(last); i++ {
 			part[order[i]] = uint8(p)

@@ -303,3 +303,36 @@ func TestAClassThatAPartLacks(t *testing.T) {
 		}
 	}
 }
+
+// Whole time steps go where most of them lies, and few steps still fill every part.
+func TestTimeStepsOfManyRows(t *testing.T) {
+	for name, test := range map[string]struct {
+		rows  []int // by step
+		spec  SplitSpec
+		units [3]int64
+	}{
+		"twelve years":         {[]int{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}, SplitSpec{}, [3]int64{8, 2, 2}},
+		"three years":          {[]int{9, 9, 9}, SplitSpec{}, [3]int64{1, 1, 1}},
+		"a full first year":    {[]int{95, 1, 1, 1}, SplitSpec{}, [3]int64{1, 1, 2}},
+		"a full last year":     {[]int{1, 1, 1, 95}, SplitSpec{}, [3]int64{2, 1, 1}},
+		"windows in few years": {[]int{5, 5, 5, 5, 5, 5, 5, 5}, SplitSpec{History: 1, Horizon: 1}, [3]int64{2, 2, 2}},
+	} {
+		var text strings.Builder
+		text.WriteString("year,y\n")
+		for step, n := range test.rows {
+			for i := range n {
+				fmt.Fprintf(&text, "%d,%d.5\n", 2000+step, i)
+			}
+		}
+		spec := test.spec
+		spec.Strategy, spec.Time, spec.Fractions = Time, "year", fractions(0.7, 0.15, 0.15)
+		split, _, err := MakeSplit(background, write(t, "a.csv", text.String()), spec, t.TempDir())
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := [3]int64{split.Units[Train], split.Units[Val], split.Units[Test]}; got != test.units {
+			t.Errorf("%s: %v steps, want %v", name, got, test.units)
+		}
+	}
+}
