@@ -73,11 +73,12 @@ func deal(rows []row, weights []int64, classes int) (part []uint8, different int
 	}
 	room := quotas(sizes, weights)
 	part = make([]uint8, len(rows))
-	for _, g := range groups {
+	large := largestFirst(groups, slices.Min(shares(int64(len(rows)), weights)))
+	for i, g := range groups {
 		left := room[rows[g.first].class]
 		best := 0
 		for p := range left {
-			if left[p] >= int64(g.size) {
+			if left[p] >= int64(g.size) && i >= large {
 				best = p
 				break
 			}
@@ -92,6 +93,28 @@ func deal(rows []row, weights []int64, classes int) (part []uint8, different int
 		part[i] = part[leader[i]]
 	}
 	return part, len(groups)
+}
+
+// largestFirst moves groups of more than half the smallest part to the front, the largest first, and returns how many there are. They go
+// where there is most room: met late, one would find no part that takes it, and met early, be a small part by itself.
+func largestFirst(groups []group, smallest int64) int {
+	large := func(g group) bool { return g.size > 1 && 2*int64(g.size) > smallest }
+	slices.SortStableFunc(groups, func(a, b group) int {
+		switch {
+		case large(a) && large(b):
+			return cmp.Compare(b.size, a.size)
+		case large(a):
+			return -1
+		case large(b):
+			return 1
+		}
+		return 0
+	})
+	n := 0
+	for n < len(groups) && large(groups[n]) {
+		n++
+	}
+	return n
 }
 
 // shares divides n by weights with the largest remainders rounded up; ties go to the earlier part.

@@ -12,13 +12,17 @@ import (
 // under other names.
 const (
 	copyCorrelation = 0.9999  // |r| of two columns that are one quantity, rounding included
+	copyRanks       = 0.95    // of the order of a sample: a few far values, such as -9999 in both columns, make no copy
 	copyRows        = 20      // fewer rows prove nothing
 	copyValues      = 100_000 // distinct values followed; a column with more names no classes
+	copyBudget      = 1 << 20 // distinct values followed in all columns together, at about 80 bytes
+	copyUnique      = 4096    // values without a single repetition: names no classes either
 )
 
 // copies compares every column with the target while the file is read.
 type copies struct {
 	target  int
+	values  int // distinct values followed in each column
 	columns []pairing
 }
 
@@ -31,13 +35,14 @@ type pairing struct {
 	forth, back         map[uint64]uint64
 	apart               bool // some value goes with two targets, or some target with two values
 	filled              int64
+	sample              pairSample
 }
 
 func newCopies(target, columns int) *copies {
 	if target < 0 {
 		return &copies{target: target}
 	}
-	return &copies{target: target, columns: make([]pairing, columns)}
+	return &copies{target: target, values: min(max(copyBudget/max(columns, 1), 64), copyValues), columns: make([]pairing, columns)}
 }
 
 func (c *copies) add(seed maphash.Seed, r *Record) {
@@ -52,12 +57,12 @@ func (c *copies) add(seed maphash.Seed, r *Record) {
 	goalHash := maphash.Bytes(seed, goal)
 	for i := range c.columns {
 		if p := &c.columns[i]; i != c.target && !(p.apart && p.words) {
-			p.add(seed, trim(r.Fields[i]), goalHash, y, goalKind == kindInteger || goalKind == kindNumber)
+			p.add(seed, trim(r.Fields[i]), goalHash, y, goalKind == kindInteger || goalKind == kindNumber, c.values)
 		}
 	}
 }
 
-func (p *pairing) add(seed maphash.Seed, value []byte, goal uint64, y float64, numeric bool) {
+func (p *pairing) add(seed maphash.Seed, value []byte, goal uint64, y float64, numeric bool, most int) {
 	k, x := classify(value)
 	if k == kindMissing {
 		return
@@ -73,6 +78,7 @@ func (p *pairing) add(seed maphash.Seed, value []byte, goal uint64, y float64, n
 		p.sumXX += dx * (x - p.meanX)
 		p.sumYY += dy * (y - p.meanY)
 		p.sumXY += dx * (y - p.meanY)
+		p.sample.add(x, y)
 	}
 	if p.apart {
 		return
@@ -83,7 +89,8 @@ func (p *pairing) add(seed maphash.Seed, value []byte, goal uint64, y float64, n
 	own := maphash.Bytes(seed, value)
 	seen, known := p.forth[own]
 	from, knownBack := p.back[goal]
-	if known && seen != goal || knownBack && from != own || len(p.forth) > copyValues {
+	if known && seen != goal || knownBack && from != own || len(p.forth) > most ||
+		len(p.forth) == copyUnique && p.filled == copyUnique+1 {
 		p.apart, p.forth, p.back = true, nil, nil
 		return
 	}
@@ -102,7 +109,7 @@ func (p *pairing) correlation() float64 {
 func (p *pairing) how() string {
 	switch r := p.correlation(); {
 	case p.filled < copyRows:
-	case math.Abs(r) >= copyCorrelation:
+	case math.Abs(r) >= copyCorrelation && math.Abs(p.sample.ranks()) >= copyRanks:
 		return fmt.Sprintf("correlates with it at r = %.6f over %d rows", r, p.n)
 	case !p.apart && len(p.forth) > 1 && p.filled >= 2*int64(len(p.forth)): // values that never repeat go with any target
 		return fmt.Sprintf("has exactly one value for each of its %d values, over %d rows", len(p.forth), p.filled)

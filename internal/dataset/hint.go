@@ -13,15 +13,14 @@ import (
 )
 
 var (
-	hintSeed      = regexp.MustCompile(`(?i)\b(?:random[_ ]?state|random_seed|seed)\b\s*(?:[=:]|is|of)?\s*(-?\d+)`)
-	hintBy        = regexp.MustCompile("(?i)\\b(?:by|on|over)\\s+(?:the\\s+)?(?:column\\s+|label\\s+|class\\s+)?[\"'`]?([\\p{L}_][\\p{L}\\p{N}_.-]*)[\"'`]?")
-	hintNamed     = regexp.MustCompile(`(?i)\b(train|val|test)\s*(?:[=:]|of|size|_size)?\s*[=:]?\s*(\d+(?:\.\d+)?|\.\d+)\s*(%?)`)
-	hintNumbered  = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?|\.\d+)\s*(%?)\s*(?:for\s+|of\s+|as\s+)?(train|val|test)\b`)
-	hintRatio     = regexp.MustCompile(`(\d+(?:\.\d+)?|\.\d+)\s*%?\s*[/:,-]\s*(\d+(?:\.\d+)?|\.\d+)\s*%?(?:\s*[/:,-]\s*(\d+(?:\.\d+)?|\.\d+)\s*%?)?`)
-	hintSteps     = regexp.MustCompile(`(?i)\b(history|horizon|gap)\b\s*(?:[=:]|of|is)?\s*(\d+)(?:\s*(?:time\s*)?steps?\b)?`)
-	hintFolds     = regexp.MustCompile(`(?i)\b(?:\d+|k|five|ten|three)[- ]?folds?\b|\bcross[- ]?valid\w*|\bleave[- ]?\w+[- ]?out\b|\bloo(?:cv)?\b`)
-	hintWord      = regexp.MustCompile(`[\p{L}][\p{L}_]*`)
-	hintPartNames = strings.NewReplacer("training", "train", "validation", "val", "valid", "val", "holdout", "test", "hold-out", "test", "hold out", "test", "held-out", "test", "held out", "test", "testing", "test")
+	hintSeed     = regexp.MustCompile(`(?i)\b(?:random[_ ]?state|random_seed|seed)\b\s*(?:[=:]|is|of)?\s*(-?\d+)`)
+	hintBy       = regexp.MustCompile("(?i)\\b(?:by|on|over)\\s+(?:the\\s+)?(?:column\\s+|label\\s+|class\\s+)?[\"'`]?([\\p{L}_][\\p{L}\\p{N}_.-]*)[\"'`]?")
+	hintNamed    = regexp.MustCompile(`(?i)\b(train|val|test)\s*(?:[=:]|of|size|_size)?\s*[=:]?\s*(\d+(?:\.\d+)?|\.\d+)\s*(%?)`)
+	hintNumbered = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?|\.\d+)\s*(%?)\s*(?:for\s+|of\s+|as\s+)?(train|val|test)\b`)
+	hintRatio    = regexp.MustCompile(`(\d+(?:\.\d+)?|\.\d+)\s*%?\s*[/:,-]\s*(\d+(?:\.\d+)?|\.\d+)\s*%?(?:\s*[/:,-]\s*(\d+(?:\.\d+)?|\.\d+)\s*%?)?`)
+	hintSteps    = regexp.MustCompile(`(?i)\b(history|horizon|gap)\b\s*(?:[=:]|of|is)?\s*(\d+)(?:\s*(?:time\s*)?steps?\b)?`)
+	hintFolds    = regexp.MustCompile(`(?i)\b(?:\d+|k|five|ten|three)[- ]?folds?\b|\bcross[- ]?valid\w*|\bleave[- ]?\w+[- ]?out\b|\bloo(?:cv)?\b`)
+	hintWord     = regexp.MustCompile(`[\p{L}][\p{L}_]*`)
 )
 
 // strategiesElsewhere are words for splits that exist but that MakeSplit does not make. Taking such a hint for a random
@@ -58,9 +57,15 @@ func ParseSplitHint(hint string) (SplitSpec, []finding.Finding, error) {
 	if strings.HasPrefix(hint, "{") {
 		return parseSplitJSON(hint)
 	}
-	h := &hintReader{rest: hintPartNames.Replace(strings.ReplaceAll(hint, "_size", " "))}
+	h := &hintReader{rest: hint}
+	if quoted := h.take(hintQuoted); quoted != nil {
+		h.by = quoted[1]
+	}
+	h.rest = plainWords(h.rest)
 	h.seed()
 	h.steps()
+	h.without()
+	h.together()
 	h.strategy()
 	h.fractions()
 	h.leftovers(hint)
@@ -80,10 +85,12 @@ const noSeed = "no seed is named"
 
 // hintReader takes a hint apart; rest is what nobody has understood yet.
 type hintReader struct {
-	rest  string
-	spec  SplitSpec
-	found []finding.Finding
-	cause bool // an error has been found, so no assumption is worth telling
+	rest    string
+	spec    SplitSpec
+	found   []finding.Finding
+	by      string // the column that a strategy is by
+	ordered bool   // nothing is to be shuffled
+	cause   bool   // an error has been found, so no assumption is worth telling
 }
 
 func (h *hintReader) note(severity finding.Severity, code, what, remedy string) {
@@ -143,17 +150,20 @@ func (h *hintReader) strategy() {
 		h.found = append(h.found, unsupported(folds[0]))
 		h.cause = true
 	}
-	by := ""
-	if groups := h.take(hintBy); groups != nil {
-		by = groups[1]
+	if groups := h.take(hintBy); groups != nil && h.by == "" {
+		h.by = groups[1]
 	}
+	by := h.by
 	for _, word := range hintWord.FindAllString(h.rest, -1) {
 		if strategy := strategyWords[strings.ToLower(word)]; strategy != "" && (h.spec.Strategy == "" || h.spec.Strategy == Random) {
 			h.spec.Strategy = strategy
 		}
 	}
-	if strategy := strategyWords[strings.ToLower(by)]; h.spec.Strategy == "" && (strategy == Time || strategy == Group || strategy == Similarity) {
+	if strategy := strategyWords[strings.ToLower(by)]; (h.spec.Strategy == "" || h.spec.Strategy == Random) && (strategy == Time || strategy == Group || strategy == Similarity) {
 		h.spec.Strategy = strategy
+	}
+	if h.ordered && h.spec.Strategy == "" && by == "" {
+		h.spec.Strategy = Time
 	}
 	// The class column may be called "year", so it is taken out before the words of other strategies are looked for.
 	for _, word := range hintWord.FindAllString(h.rest, -1) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"math"
-	"slices"
 
 	"github.com/trainwright/trainwright/internal/finding"
 )
@@ -17,27 +15,28 @@ const (
 )
 
 // CheckUnits looks for what rows of several parts have in common beside their values: the group, where spec names one, and the time.
-// A row of an earlier part (train, val) straddles the cut when its time plus spec.Horizon steps (different values of the time column, over all
-// parts) reaches the first time of a later part. Without a horizon only rows that lie in the later part's time count, as a warning.
-// Findings: leakage_group, leakage_window. Refused: damaged files, column_unknown, time_unreadable, too_many_rows.
-func CheckUnits(ctx context.Context, parts map[string]string, spec SplitSpec) ([]Leak, []finding.Finding, error) {
+// A row of an earlier part (train, val) straddles the cut when its time plus spec.Horizon steps reaches the first time of a later part.
+// whole is the file that the parts were cut from, "" where there is none: its time column says which steps there are, also those that
+// are in no part. Without a horizon only rows that lie in the later part's time count, as a warning.
+// Findings: leakage_group, leakage_window, units_unchecked. Refused: damaged files, column_unknown, time_unreadable, too_many_rows.
+func CheckUnits(ctx context.Context, parts map[string]string, whole string, spec SplitSpec) ([]Leak, []finding.Finding, error) {
 	var leaks []Leak
+	var found []finding.Finding
 	if spec.Group != "" {
-		leak, err := groupOverlap(ctx, parts, spec)
+		leak, without, err := groupOverlap(ctx, parts, spec)
 		if err != nil {
 			return nil, nil, err
 		}
-		leaks = append(leaks, leak)
+		leaks, found = append(leaks, leak), append(found, without.finding(spec.Group)...)
 	}
 	if spec.Time != "" {
-		leak, err := straddling(ctx, parts, spec)
+		leak, without, err := straddling(ctx, parts, whole, spec)
 		if err != nil {
 			return nil, nil, err
 		}
-		leaks = append(leaks, leak)
+		leaks, found = append(leaks, leak), append(found, without.finding(spec.Time)...)
 	}
 	leaks = occurred(leaks)
-	var found []finding.Finding
 	for _, leak := range leaks {
 		found = append(found, unitFinding(leak, spec))
 	}
@@ -52,6 +51,9 @@ func unitFinding(leak Leak, spec SplitSpec) finding.Finding {
 	if leak.Kind == LeakWindow {
 		f.Code, f.Where = "leakage_window", &finding.Where{Path: first.Path, Line: first.Line, Field: spec.Time}
 		f.What = fmt.Sprintf("%d row(s) reach over the cut into a later part, such as line %d of %s: with a horizon of %d it reaches line %d of %s", leak.Count, first.Line, first.Part, spec.Horizon, second.Line, second.Part)
+		if spec.Horizon == 0 {
+			f.What = fmt.Sprintf("%d row(s) are not older than the first of a later part, such as line %d of %s and line %d of %s", leak.Count, first.Line, first.Part, second.Line, second.Part)
+		}
 		f.Expected = fmt.Sprintf("%s of each part before that of the next, with %d steps between", spec.Time, spec.Horizon)
 		f.Remedy = fmt.Sprintf("remove these rows from %s, or split anew by time with a gap of %d", first.Part, max(spec.Gap, spec.Horizon))
 	}
@@ -72,15 +74,41 @@ func walkColumn(ctx context.Context, path, column string, spec SplitSpec, visit 
 	return t.each(ctx, func(r *Record) error { return visit(r, trim(r.Fields[at]), at) })
 }
 
-func groupOverlap(ctx context.Context, parts map[string]string, spec SplitSpec) (Leak, error) {
+// valueless counts rows that can't be compared, since they have no group or time.
+type valueless struct {
+	n     int64
+	first finding.Where
+}
+
+func (v *valueless) add(path string, line int, offset int64) {
+	if v.n++; v.n == 1 {
+		v.first = finding.Where{Path: path, Line: line, Byte: offset}
+	}
+}
+
+func (v *valueless) finding(column string) []finding.Finding {
+	if v.n == 0 {
+		return nil
+	}
+	where := v.first
+	where.Field = column
+	return []finding.Finding{{Code: "units_unchecked", Severity: finding.Warning, Where: &where,
+		What:     fmt.Sprintf("%d row(s) have no %s and were not compared with the other parts", v.n, column),
+		Expected: "a value in every record", Remedy: "supply it, or report these rows as unchecked"}}
+}
+
+func groupOverlap(ctx context.Context, parts map[string]string, spec SplitSpec) (Leak, *valueless, error) {
+	without := &valueless{}
 	leak, names := Leak{Kind: LeakGroup, Severity: finding.Error}, sortedParts(parts)
 	seed, seen := maphash.MakeSeed(), map[uint64]seenRow{}
 	for p, name := range names {
-		err := walkColumn(ctx, parts[name], spec.Group, spec, func(r *Record, value []byte, _ int) error {
+		err := walkColumn(ctx, parts[name], spec.Group, spec, func(r *Record, value []byte, at int) error {
 			if isMissing(value) {
+				line, offset := r.place(at)
+				without.add(parts[name], line, offset)
 				return nil
 			}
-			key := maphash.Bytes(seed, value)
+			key := groupKey(seed, value)
 			first, known := seen[key]
 			switch {
 			case !known && len(seen) == maxHashed:
@@ -93,73 +121,8 @@ func groupOverlap(ctx context.Context, parts map[string]string, spec SplitSpec) 
 			return nil
 		})
 		if err != nil {
-			return leak, err
+			return leak, without, err
 		}
 	}
-	return leak, nil
-}
-
-// begins is the first time of a part.
-type begins struct {
-	at   float64
-	line int
-}
-
-func straddling(ctx context.Context, parts map[string]string, spec SplitSpec) (Leak, error) {
-	leak, names := Leak{Kind: LeakWindow, Severity: finding.Error}, sortedParts(parts)
-	if spec.Horizon == 0 {
-		leak.Severity = finding.Warning
-	}
-	reader := &units{spec: SplitSpec{Strategy: Time, Time: spec.Time}}
-	times, starts := map[float64]bool{}, make([]begins, len(names))
-	read := func(p int, visit func(at float64, line int)) error {
-		path := parts[names[p]]
-		reader.path = path
-		return walkColumn(ctx, path, spec.Time, spec, func(r *Record, value []byte, column int) error {
-			reader.column = column
-			var at row
-			if isMissing(value) {
-				return nil
-			}
-			if f := reader.order(&at, r, text(value)); f != nil {
-				return finding.Refuse(*f)
-			}
-			visit(at.when, r.Line)
-			return nil
-		})
-	}
-	for p := range names {
-		starts[p].at = math.Inf(1)
-		err := read(p, func(at float64, line int) {
-			if times[at] = true; at < starts[p].at {
-				starts[p] = begins{at, line}
-			}
-		})
-		if err != nil {
-			return leak, err
-		}
-	}
-	steps := make([]float64, 0, len(times))
-	for at := range times {
-		steps = append(steps, at)
-	}
-	slices.Sort(steps)
-	for p := range names[:max(len(names)-1, 0)] {
-		later := p + 1
-		for q := later; q < len(names); q++ {
-			if starts[q].at < starts[later].at {
-				later = q
-			}
-		}
-		err := read(p, func(at float64, line int) {
-			step, _ := slices.BinarySearch(steps, at)
-			if reached := steps[min(step+spec.Horizon, len(steps)-1)]; reached >= starts[later].at {
-				leak.add(Place{Part: names[p], Path: parts[names[p]], Line: line}, Place{Part: names[later], Path: parts[names[later]], Line: starts[later].line})
-			}
-		})
-		if err != nil {
-			return leak, err
-		}
-	}
-	return leak, nil
+	return leak, without, nil
 }

@@ -27,7 +27,9 @@ type scanned struct {
 	id      int // column of the id, -1 for none
 	rows    []row
 	classes []string
-	dates   bool // the times of a time split are dates, not numbers
+	labels  labels // of a target that the rows are not dealt by
+	dates   bool   // the times of a time split are dates, not numbers
+	zoned   bool   // and name their zone
 }
 
 func (s *scanned) dialect() Dialect {
@@ -93,10 +95,12 @@ func scanRows(ctx context.Context, path string, spec SplitSpec) (*scanned, error
 				s.classes = append(s.classes, text(value))
 			}
 			r.class = class
+		} else if target >= 0 {
+			s.labels.add(trim(record.Fields[target]))
 		}
 		s.rows = append(s.rows, r)
 	}
-	s.info, s.format, s.dates = t.info(), t.format, !unit.numbers
+	s.info, s.format, s.dates, s.zoned = t.info(), t.format, !unit.numbers, zoned(unit.first)
 	if err := unit.cluster(ctx, s.rows); err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func MakeSplit(ctx context.Context, path string, spec SplitSpec, dir string) (*S
 	if err := s.writeIDs(ctx, split, names, part, dir); err != nil {
 		return nil, nil, err
 	}
-	found = append(found, leakFindings(split.Leakage)...)
+	found = append(append(found, s.labels.absent(path, spec.Target, names, part)...), leakFindings(split.Leakage)...)
 	return split, found, split.save(dir)
 }
 
@@ -228,7 +228,8 @@ func changed(path string) finding.Finding {
 
 // takePredefined lists the rows of files that are split already, and checks the files against each other.
 func takePredefined(ctx context.Context, spec SplitSpec, dir string) (*Split, []finding.Finding, error) {
-	split := &Split{Strategy: Predefined, Seed: spec.Seed, Unit: "row", ID: spec.ID, Target: spec.Target, Parts: map[string]Part{}, Dialect: spec.Dialect}
+	split := &Split{Strategy: Predefined, Seed: spec.Seed, Unit: "row", ID: spec.ID, Target: spec.Target, Group: spec.Group, Time: spec.Time,
+		History: spec.History, Horizon: spec.Horizon, Parts: map[string]Part{}, Dialect: spec.Dialect}
 	for _, name := range Parts {
 		path := spec.Files[name]
 		if path == "" {

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -52,13 +53,24 @@ func (u *units) add(r *row, record *Record) *finding.Finding {
 	}
 	switch u.spec.Strategy {
 	case Group:
-		r.identity = maphash.Bytes(u.seed, value)
+		r.identity = groupKey(u.seed, value)
 	case Time:
 		return u.order(r, record, text(value))
 	case Similarity:
 		u.clusters.add(value)
 	}
 	return nil
+}
+
+// groupKey hashes the name of a group. Numbers count by value, since pandas writes 7 as 7.0 where another row has none; more than 15 digits
+// are a name.
+func groupKey(seed maphash.Seed, value []byte) uint64 {
+	if len(value) <= 15 {
+		if number, _, ok := parseNumber(value); ok {
+			return maphash.String(seed, strconv.FormatFloat(number+0, 'g', -1, 64))
+		}
+	}
+	return maphash.Bytes(seed, value)
 }
 
 func (u *units) bad(record *Record, code, what, expected, remedy string) *finding.Finding {
@@ -69,7 +81,15 @@ func (u *units) bad(record *Record, code, what, expected, remedy string) *findin
 }
 
 // timeLayouts are the ways of writing a time that can't be misread; day-first and month-first dates can't be told apart.
-var timeLayouts = []string{"2006-01-02", "2006-01", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", time.RFC3339Nano}
+// Fractions of a second are read with each, and zones as Z, +02:00, +0200 and +02: pandas, PostgreSQL and ECMWF differ there.
+var timeLayouts = func() (layouts []string) {
+	for _, clock := range []string{"15:04:05", "15:04"} {
+		for _, zone := range []string{"", "Z07:00", "Z0700", "Z07"} {
+			layouts = append(layouts, "2006-01-02T"+clock+zone)
+		}
+	}
+	return append(layouts, "2006-01-02", "2006-01")
+}()
 
 // Instant reads a time: a number (year, step, seconds) as itself, a date or time of ISO 8601, also with slashes, as seconds since
 // 1970 (without a zone: UTC).
@@ -78,6 +98,10 @@ func Instant(value string) (at float64, number, ok bool) {
 		return number, true, true
 	}
 	value = strings.ReplaceAll(value, "/", "-")
+	if len(value) > 10 && value[10] == ' ' {
+		value = value[:10] + "T" + strings.TrimLeft(value[10:], " ")
+	}
+	value = strings.TrimSuffix(value, " UTC")
 	for _, layout := range timeLayouts {
 		if at, err := time.Parse(layout, value); err == nil {
 			return float64(at.UnixMicro()) / 1e6, false, true
@@ -191,12 +215,19 @@ func (s *scanned) judgeUnits(names []string, weights []int64, part []uint8, spli
 			counts[p]++
 		}
 	}
+	why := fmt.Sprintf("whole %ss stay together", split.Unit)
+	if split.Strategy == Time {
+		why = "whole time steps stay together"
+	}
+	if split.LeftOut > 0 {
+		why = fmt.Sprintf("%d before a cut are in no part and %s", split.LeftOut, why)
+	}
 	var found []finding.Finding
 	for p, want := range shares(int64(len(s.rows))-split.LeftOut, weights) {
 		if math.Abs(float64(counts[p]-want)) > unevenShare*float64(want) {
 			found = append(found, finding.Finding{Code: "split_sizes_inexact", Severity: finding.Warning, Where: &finding.Where{Path: s.path},
-				What:     fmt.Sprintf("%q has %d rows instead of %d, since whole %ss stay together", names[p], counts[p], want, split.Unit),
-				Expected: "parts near the fractions", Remedy: "accept it, choose another seed, or other fractions"})
+				What:     fmt.Sprintf("%q has %d rows instead of %d, since %s", names[p], counts[p], want, why),
+				Expected: "parts near the fractions", Remedy: "accept it, or choose other fractions"})
 		}
 	}
 	return found, nil
@@ -225,27 +256,31 @@ func (s *scanned) byTime(split *Split, spec SplitSpec, names []string, weights [
 	split.Units = map[string]int64{}
 	until, step := int64(0), 0
 	quota := shares(int64(len(s.rows)), weights)
+	begin := func(step int) int {
+		if step == steps {
+			return len(order)
+		}
+		return starts[step]
+	}
+	sample := max(1, spec.History+spec.Horizon)
 	for p, name := range names {
 		until += quota[p]
 		first, last := step, step // last is behind the part
-		for last < steps && (int64(starts[last]) < until || p == len(names)-1) {
+		// A step belongs to the part in which its middle lies, but each part gets at least one sample and leaves one for the later ones.
+		later := len(names) - 1 - p
+		most := steps - later*sample - max(later-1, 0)*split.Gap
+		for last < steps && (later == 0 || last < most && (int64(begin(last)+begin(last+1)) < 2*until || last-first < sample+split.Gap)) {
 			last++
 		}
 		step = last
 		kept := last
-		if p < len(names)-1 {
+		if later > 0 {
 			kept = max(first, last-split.Gap)
 		}
-		if kept-first < max(1, spec.History+spec.Horizon) {
+		if kept-first < sample {
 			return nil, nil, finding.Refuse(finding.Finding{Code: "part_shorter_than_window", Severity: finding.Error,
-				What:  fmt.Sprintf("%q would hold %d of %d time steps: a sample needs %d (history and horizon), and %d are left out before a cut", name, kept-first, steps, max(1, spec.History+spec.Horizon), split.Gap),
+				What:  fmt.Sprintf("%q would hold %d of %d time steps: a sample needs %d (history and horizon), and %d are left out before a cut", name, kept-first, steps, sample, split.Gap),
 				Where: &finding.Where{Path: s.path, Field: spec.Time}, Expected: "at least one sample in each part", Remedy: "choose other fractions, a shorter history or gap, or fewer parts"})
-		}
-		begin := func(step int) int {
-			if step == steps {
-				return len(order)
-			}
-			return starts[step]
 		}
 		for i := begin(first); i < begin(last); i++ {
 			part[order[i]] = uint8(p)
@@ -267,6 +302,11 @@ func (s *scanned) byTime(split *Split, spec SplitSpec, names []string, weights [
 	return part, append(found, uneven...), err
 }
 
+// zoned says whether a time names its zone: then it is shown in UTC, else without one.
+func zoned(value string) bool {
+	return len(value) > 16 && (strings.HasSuffix(value, "Z") || strings.HasSuffix(value, "UTC") || strings.ContainsAny(value[16:], "+-"))
+}
+
 // written is a time as people write it.
 func (s *scanned) written(at float64) string {
 	if s.dates {
@@ -274,7 +314,10 @@ func (s *scanned) written(at float64) string {
 		if moment.Equal(moment.Truncate(24 * time.Hour)) {
 			return moment.Format("2006-01-02")
 		}
+		if !s.zoned {
+			return moment.Format("2006-01-02T15:04:05")
+		}
 		return moment.Format(time.RFC3339)
 	}
-	return fmt.Sprintf("%g", at)
+	return strconv.FormatFloat(at, 'f', -1, 64)
 }

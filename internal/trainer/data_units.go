@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,12 +16,18 @@ import (
 	"sync"
 
 	"github.com/trainwright/trainwright/internal/dataset"
+	"github.com/trainwright/trainwright/internal/evidence"
 	"github.com/trainwright/trainwright/internal/finding"
 )
 
 // groupNames are the names of columns whose repeated values are one thing that was measured several times.
 var groupNames = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^(patient|subject|participant|donor|person|user|animal|mouse|individual|family|station|site|buoy|sensor|plot|field|plate|well|batch|scene|molecule|compound|composition|protein|cluster|case|geometry|mesh|speaker|group)([_ -]?(id|no|nr|name|code))?$`)
+})
+
+// datesOfPersons are names of columns whose dates say nothing of when a row was taken.
+var datesOfPersons = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(^|[_ -])(dob|born|birth|birthday|birthdate|date_?of_?birth|expir(y|es|ation)|due)([_ -]|$)`)
 })
 
 // grouped is the first column of that kind that repeats and is not the target, if there is one.
@@ -37,6 +44,40 @@ func (w *dataWork) grouped() string {
 	return ""
 }
 
+// chosenSplit is the split of the call, with the columns that the user's hint names. Where the user asked for another one, their word holds.
+func (w *dataWork) chosenSplit(hint *evidence.Fact, userParts bool) *dataset.SplitSpec {
+	choice := w.choice.Split
+	spec := &dataset.SplitSpec{Strategy: choice.Strategy, Fractions: choice.Fractions, Seed: choice.Seed}
+	if userParts {
+		w.contradicts("data.split", "the files that the handoff names for each part", choice.Strategy)
+	}
+	if hint == nil || hint.By != byUser {
+		return spec
+	}
+	asked, found, err := dataset.ParseSplitHint(text(hint.Value))
+	switch {
+	case err != nil || finding.Has(found, finding.Error) || asked.Strategy == "" || asked.Strategy == dataset.Predefined:
+		return spec // the hint says nothing that could be done
+	case asked.Strategy != choice.Strategy && !slices.ContainsFunc(found, assumed):
+		w.contradicts("data.split", text(hint.Value), choice.Strategy)
+	case asked.Strategy == choice.Strategy:
+		w.hinted = true
+		spec.Group, spec.Time, spec.Sequence, spec.Target = asked.Group, asked.Time, asked.Sequence, asked.Target
+	}
+	return spec
+}
+
+// assumed says that a hint named no strategy.
+func assumed(f finding.Finding) bool {
+	return f.Code == "split_assumed" && strings.Contains(f.What, "no strategy")
+}
+
+func (w *dataWork) contradicts(field, user, call string) {
+	w.out.Findings = append(w.out.Findings, finding.Finding{Code: "contradicts_fact", Severity: finding.Error,
+		What:  fmt.Sprintf("%s is %q by the user's handoff, the call says %q", field, user, call),
+		Where: &finding.Where{Field: field}, Expected: user, Remedy: "leave it out, or ask the user and amend the handoff"})
+}
+
 // units names the columns that keep rows together or in order: the call's, the user's or the script's, else for a split by time the one
 // column of dates.
 func (w *dataWork) units(spec *dataset.SplitSpec) {
@@ -44,7 +85,11 @@ func (w *dataWork) units(spec *dataset.SplitSpec) {
 		field, chosen string
 		into          *string
 	}{{"data.group", w.choice.Group, &spec.Group}, {"data.time", w.choice.Time, &spec.Time}} {
-		if column := w.column(unit.field, unit.chosen); column != "" && (*unit.into == "" || unit.chosen != "") {
+		column := w.column(unit.field, unit.chosen)
+		if w.hinted && *unit.into != "" && unit.chosen != "" && unit.chosen != *unit.into {
+			w.contradicts(unit.field, *unit.into, unit.chosen)
+		}
+		if column != "" && (*unit.into == "" || unit.chosen != "") {
 			*unit.into = column
 		}
 	}
@@ -67,13 +112,32 @@ func (w *dataWork) crossings(ctx context.Context, spec dataset.SplitSpec) error 
 	case spec.Strategy == dataset.Time:
 		spec.Group = "" // the past of a group may teach its future
 	}
+	// What nobody names is looked at by its name, and only told of: it may be no unit.
+	guessed := spec.Group == "" && spec.Time == "" && !slices.Contains([]string{dataset.Group, dataset.Similarity, dataset.Time}, spec.Strategy)
+	if guessed {
+		spec.Time, spec.Group = w.dated(), w.grouped()
+	}
 	if spec.Group == "" && spec.Time == "" || len(w.parts) < 2 {
 		return nil
 	}
-	leaks, found, err := dataset.CheckUnits(ctx, w.parts, spec)
+	whole := ""
+	if w.written {
+		whole = w.first()
+	}
+	leaks, found, err := dataset.CheckUnits(ctx, w.parts, whole, spec)
 	if err != nil {
-		w.out.Findings = append(w.out.Findings, refusalOf(err)...)
+		if !guessed {
+			w.out.Findings = append(w.out.Findings, refusalOf(err)...)
+		}
 		return notRefused(err)
+	}
+	if guessed {
+		for i := range found {
+			found[i].Severity = finding.Warning
+		}
+		for i := range leaks {
+			leaks[i].Severity = finding.Warning
+		}
 	}
 	w.out.Findings, w.leaks = append(w.out.Findings, found...), append(w.leaks, leaks...)
 	return nil
@@ -122,8 +186,20 @@ func (w *dataWork) statisticsElsewhere(ctx context.Context) error {
 	return nil
 }
 
-// moments is a mean and a deviation that somebody wrote down.
-type moments struct{ Mean, Std *float64 }
+// moments is a mean and a deviation that somebody wrote down. Rounded is half the last place of the mean as written.
+type moments struct {
+	Mean, Std *float64
+	Rounded   float64
+}
+
+// halfLastPlace is by how much a number may have been rounded when it was written down; 0 where it has an exponent.
+func halfLastPlace(written string) float64 {
+	if strings.ContainsAny(written, "eE") {
+		return 0
+	}
+	_, decimals, _ := strings.Cut(written, ".")
+	return math.Pow10(-len(decimals)) / 2
+}
 
 // readStatistics reads {"column": {"mean": 1, "std": 2}} and {"mean": {"column": 1}, "std": {"column": 2}}.
 func readStatistics(path string) map[string]moments {
@@ -132,19 +208,22 @@ func readStatistics(path string) map[string]moments {
 		return nil
 	}
 	data, err := os.ReadFile(path)
-	var tree map[string]map[string]any
-	if err != nil || json.Unmarshal(data, &tree) != nil {
+	var tree map[string]any // with counts and names beside the columns
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err != nil || decoder.Decode(&tree) != nil {
 		return nil
 	}
 	out := map[string]moments{}
 	set := func(column, what string, value any) {
-		number, ok := value.(float64)
+		written, _ := value.(json.Number)
+		number, err := written.Float64()
 		m := out[column]
 		switch {
-		case !ok:
+		case err != nil:
 			return
 		case slices.Contains([]string{"mean", "mu", "means"}, what):
-			m.Mean = &number
+			m.Mean, m.Rounded = &number, halfLastPlace(written.String())
 		case slices.Contains([]string{"std", "sd", "sigma", "stdev", "stds"}, what):
 			m.Std = &number
 		default:
@@ -153,7 +232,8 @@ func readStatistics(path string) map[string]moments {
 		out[column] = m
 	}
 	for outer, inside := range tree {
-		for inner, value := range inside {
+		columns, _ := inside.(map[string]any)
+		for inner, value := range columns {
 			set(outer, strings.ToLower(inner), value)
 			set(inner, strings.ToLower(outer), value)
 		}
@@ -167,7 +247,7 @@ func (w *dataWork) compareStatistics(ctx context.Context, path string) error {
 	for _, column := range slices.Sorted(maps.Keys(said)) {
 		own, known := w.split.Statistics[column]
 		mean := said[column].Mean
-		if !known || mean == nil || own.Std == 0 || math.Abs(*mean-own.Mean) <= meansAlike*own.Std {
+		if !known || mean == nil || own.Std == 0 || math.Abs(*mean-own.Mean) <= max(meansAlike*own.Std, said[column].Rounded) {
 			continue
 		}
 		which, err := w.whoseMean(ctx, column, *mean, own.Std)
@@ -226,9 +306,18 @@ var unitSpellings = map[string]string{"k": "K", "kelvin": "K", "degc": "degC", "
 	"s": "s", "sec": "s", "ms": "ms", "min": "min", "h": "h", "hours": "h", "kg": "kg", "g": "g", "mg": "mg", "ug": "ug", "µg": "ug", "ppm": "ppm", "ppb": "ppb", "%": "%", "percent": "%",
 	"mg/dl": "mg/dL", "mmol/l": "mmol/L", "angstrom": "angstrom", "å": "angstrom", "nm": "nm"}
 
+// knownUnit is the one spelling of a unit, "" for what is none. Case tells a thousandth from a million.
+func knownUnit(written string) string {
+	written = strings.TrimSpace(written)
+	if slices.Contains([]string{"meV", "MeV", "mPa", "MPa"}, written) {
+		return written
+	}
+	return unitSpellings[strings.ToLower(written)]
+}
+
 // headerUnit finds the unit in a column name: temp_K, speed [m/s], level (hPa). Behind an underscore only what is no word of its own.
 var headerUnit = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(.*?)(?:\s*[\[(]([^\])]{1,12})[\])]|_(K|degC|degF|celsius|kelvin|fahrenheit|mm|cm|km|hPa|Pa|kPa|eV|meV|ppm|ppb|kg|mg))$`)
+	return regexp.MustCompile(`^(.*?)(?:\s*[\[(]([^\])]{1,12})[\])]|_(K|degC|degF|celsius|kelvin|fahrenheit|mm|cm|km|hPa|Pa|kPa|eV|meV|MeV|MPa|ppm|ppb|kg|mg))$`)
 })
 
 // statedUnit is a unit and who says it.
@@ -243,7 +332,7 @@ func (w *dataWork) unitConflicts() {
 	for _, column := range w.profile.Order {
 		var said []statedUnit
 		add := func(unit, where string) {
-			if known := unitSpellings[strings.ToLower(strings.TrimSpace(unit))]; known != "" {
+			if known := knownUnit(unit); known != "" {
 				said = append(said, statedUnit{known, where})
 			}
 		}
@@ -282,7 +371,7 @@ func unitInProse(prose, column, base string) (line int, unit string) {
 			if err != nil {
 				continue
 			}
-			if m := re.FindStringSubmatch(text); m != nil && unitSpellings[strings.ToLower(m[1])] != "" {
+			if m := re.FindStringSubmatch(text); m != nil && knownUnit(m[1]) != "" {
 				return i + 1, m[1]
 			}
 		}

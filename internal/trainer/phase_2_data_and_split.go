@@ -73,6 +73,7 @@ type dataWork struct {
 	missing  []string          // paths that are not there yet
 	spec     *dataset.SplitSpec
 	ownSplit bool // the script splits its one file itself
+	hinted   bool // the split's columns are those of the user's hint
 	profile  *dataset.Profile
 	sample   dataset.SampleContract
 	split    *dataset.Split
@@ -178,7 +179,7 @@ func (w *dataWork) decideSplit() {
 	ownParts := w.sources["val"] != "" || w.sources["test"] != ""
 	switch choice := w.choice.Split; {
 	case choice != nil && choice.Strategy != "predefined":
-		w.spec = &dataset.SplitSpec{Strategy: choice.Strategy, Fractions: choice.Fractions, Seed: choice.Seed}
+		w.spec = w.chosenSplit(hint, userParts)
 	case userParts || (choice != nil && ownParts):
 		w.spec = &dataset.SplitSpec{Strategy: "predefined"}
 	case hint != nil && text(hint.Value) != "":
@@ -188,7 +189,7 @@ func (w *dataWork) decideSplit() {
 		}
 		w.out.Findings = append(w.out.Findings, found...)
 		if !finding.Has(found, finding.Error) {
-			w.spec = &spec
+			w.spec, w.hinted = &spec, hint.By == byUser
 		}
 	case ownParts:
 		w.spec = &dataset.SplitSpec{Strategy: "predefined"}
@@ -438,13 +439,13 @@ func (w *dataWork) splitCandidates() []string {
 	return []string{fmt.Sprintf("%s%s train 0.7, val 0.15, test 0.15, seed 17", w.proposedSplit()["strategy"], by)}
 }
 
-// dated is the first column of dates, if there is one.
+// dated is the first column of dates that are those of the row, if there is one: a date of birth is not.
 func (w *dataWork) dated() string {
 	if w.profile == nil {
 		return ""
 	}
 	for _, name := range w.profile.Order {
-		if c := w.profile.Columns[name]; c != nil && c.Type == dataset.TypeDate {
+		if c := w.profile.Columns[name]; c != nil && c.Type == dataset.TypeDate && !datesOfPersons().MatchString(name) {
 			return name
 		}
 	}

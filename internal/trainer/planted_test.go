@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ func buoysFor(t *testing.T, intent string, data map[string]any, files map[string
 	}
 	in := &f.handoff.Inputs
 	in.Runtime.ExecutionIntent = intent
-	in.Data.TrainSource, in.Data.SplitHint = "data/buoys.csv", ""
+	in.Data.TrainSource, in.Data.SplitHint = "data/buoys.csv", files["hint"]
 	in.Data.DomainMetadata = map[string]any{"target": "temp"}
 	if files["data/val.csv"] != "" {
 		in.Data.TrainSource, in.Data.ValSource = "data/train.csv", "data/val.csv"
@@ -123,9 +124,11 @@ func TestStatisticsThatKnowOfTheValidation(t *testing.T) {
 func TestAProposedSplitDoesNotLeak(t *testing.T) {
 	t.Parallel()
 	undated := strings.NewReplacer(",date", "", ",2024-01-0", ",0", ",2024-01-", ",", ",2024-02-", ",", ",2024-03-", ",").Replace(strings.ReplaceAll(observations("", nothing), ",date", ",day"))
+	born := strings.Replace(observations("", nothing), ",date,", ",birth_date,", 1)
 	for name, want := range map[string]struct{ text, strategy, unit string }{
 		"dates":    {observations("", nothing), "time", "date"},
 		"stations": {undated, "group", "station"},
+		"persons":  {born, "group", "station"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := buoysFor(t, contract.IntentRunLocal, nil, map[string]string{"data/buoys.csv": want.text})
@@ -139,6 +142,92 @@ func TestAProposedSplitDoesNotLeak(t *testing.T) {
 			}
 			if i := slices.IndexFunc(answer.Needs, func(n engine.Need) bool { return n.Field == "data.split" }); i < 0 || !strings.Contains(answer.Needs[i].Candidates[0], want.strategy+" by "+want.unit) {
 				t.Errorf("needs %+v", answer.Needs)
+			}
+		})
+	}
+}
+
+// A split by time with a horizon leaves the days before a cut out; what it wrote is then not taken for straddling.
+func TestASplitByTimeWithAHorizonPasses(t *testing.T) {
+	t.Parallel()
+	answer := buoys(t, map[string]any{"time": "date", "split": map[string]any{"strategy": "time", "fractions": thirds, "history": 3, "horizon": 2}},
+		map[string]string{"data/buoys.csv": observations("", nothing)})
+	if finding.Has(answer.Findings, finding.Error) || slices.ContainsFunc(answer.Findings, func(f finding.Finding) bool { return strings.HasPrefix(f.Code, "leakage") }) {
+		t.Error(describe(answer))
+	}
+}
+
+func TestStatisticsAsPeopleWriteThem(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stats.json")
+	for text, want := range map[string]string{
+		`{"n": 398, "source": "train.csv", "mean": {"wind": 4.52}, "std": {"wind": 2.1}}`: "4.52 2.1 0.005",
+		`{"wind": {"mean": 4.5, "std": 2, "unit": "m/s"}}`:                                "4.5 2 0.05",
+		`{"wind": {"mean": 4.5e0, "sigma": 2}}`:                                           "4.5 2 0",
+		`{"wind": {"mean": "4.5"}}`:                                                       "",
+		`["wind"]`:                                                                        "",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if m, ok := readStatistics(path)["wind"]; ok {
+			got = fmt.Sprintf("%v %v %v", *m.Mean, *m.Std, m.Rounded)
+		}
+		if got != want {
+			t.Errorf("%s is read as %q", text, got)
+		}
+	}
+}
+
+func TestUnitsBySpelling(t *testing.T) {
+	for written, want := range map[string]string{"meV": "meV", "MeV": "MeV", "eV": "eV", "MPa": "MPa", "hPa": "hPa", "celsius": "degC", "°C": "degC", "parsec": ""} {
+		if got := knownUnit(written); got != want {
+			t.Errorf("%s is %q, want %q", written, got, want)
+		}
+	}
+}
+
+// A split that the user asks for in words is not made another by the call.
+func TestTheUsersSplitHolds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		hint string
+		data map[string]any
+		code string
+	}{
+		"another strategy":  {"group by station 60/20/20 seed 1", map[string]any{"split": map[string]any{"strategy": "random", "fractions": thirds}}, "contradicts_fact"},
+		"another column":    {"group by station 60/20/20 seed 1", map[string]any{"group": "wind"}, "contradicts_fact"},
+		"the same again":    {"group by station 60/20/20 seed 1", map[string]any{"split": map[string]any{"strategy": "group", "fractions": thirds}}, ""},
+		"no strategy asked": {"60/20/20", map[string]any{"split": map[string]any{"strategy": "time", "fractions": thirds}}, ""},
+		"what can't be":     {"5-fold", map[string]any{"split": map[string]any{"strategy": "time", "fractions": thirds}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answer := buoys(t, test.data, map[string]string{"data/buoys.csv": observations("", nothing), "hint": test.hint})
+			if test.code != "" {
+				wantCode(t, answer.Findings, test.code)
+			} else if finding.Has(answer.Findings, finding.Error) {
+				t.Error(describe(answer))
+			}
+		})
+	}
+}
+
+// A column by whose name rows belong together is looked at when nobody names it, and only warned of.
+func TestUnitsThatNobodyNames(t *testing.T) {
+	t.Parallel()
+	plain := observations("", nothing)
+	undated := strings.NewReplacer("2024-01-", "", "2024-02-", "1", "2024-03-", "2").Replace(strings.ReplaceAll(plain, ",date", ",day"))
+	for name, test := range map[string]struct{ text, code, field string }{
+		"dates":    {plain, "leakage_window", "date"},
+		"stations": {undated, "leakage_group", "station"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answer := buoys(t, map[string]any{"split": map[string]any{"strategy": "random", "fractions": thirds}}, map[string]string{"data/buoys.csv": test.text})
+			f := wantCode(t, answer.Findings, test.code)
+			if f.Severity != finding.Warning || f.Where.Field != test.field || finding.Has(answer.Findings, finding.Error) {
+				t.Errorf("%+v %+v", f, f.Where)
 			}
 		})
 	}
