@@ -88,6 +88,7 @@ func (p knowledge) Run(ctx context.Context, step *engine.Step) (engine.Outcome, 
 	given = ledger.contribute(given, fresh)
 	ledger.addRole(step.Run.Handoff, view)
 	ledger.settle()
+	ledger.documentsDisagree()
 	out.Findings = append(out.Findings, ledger.findings...)
 	p.gate(ctx, &out, step, ledger, view)
 	recalled, err := p.t.recallFor(ctx, step, p.Name(), "principle and config", ledger.facts, sources)

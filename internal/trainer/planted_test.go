@@ -232,3 +232,34 @@ func TestUnitsThatNobodyNames(t *testing.T) {
 		})
 	}
 }
+
+// Epochs in the README against those of the configuration: both places are named, and a document that agrees is silent.
+func TestAReadmeAgainstTheConfig(t *testing.T) {
+	t.Parallel()
+	for readme, want := range map[string]string{
+		"# Net\n\nThe model was trained for 40 epochs\nwith a batch size of 16.\n":       `README.md:3 says "40 epochs"; in force is training.epochs_or_steps = 25`,
+		"# Net\n\nTraining takes 25 epochs; the paper used 40 epochs.\n":                 "",
+		"# 网络\n\n训练 40 轮。\n":                                                             `README.md:3 says "40 轮"`,
+		"# Net\n\nBatch size: 16, seed 17. See epoch 3 of the log, and page 40 of it.\n": "",
+	} {
+		f := newFixture(t)
+		f.handoff.Inputs.Runtime.ExecutionIntent = contract.IntentPlanOnly
+		f.handoff.Inputs.Parameters = contract.Parameters{}
+		f.write("README.md", readme)
+		f.write("config.yaml", "epochs: 25\nbatch_size: 16\n")
+		f.edit("train.py", "def main(", "CONFIG = 'config.yaml'\n\n\ndef main(")
+		answer := f.walk()
+		got := ""
+		for _, found := range answer.Findings {
+			if found.Code == "documents_disagree" {
+				got += found.What
+				if found.Where.Line != 3 || found.Where.Field != "training.epochs_or_steps" {
+					t.Errorf("%+v", found.Where)
+				}
+			}
+		}
+		if !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%q:\n%s\nwant %s", readme, got, want)
+		}
+	}
+}
