@@ -101,7 +101,7 @@ func (c *capture) mayFetch(ctx context.Context, wanted []named) (why string, err
 	}
 	var grants []policy.Grant
 	if c.authority.Grants != nil {
-		found := []finding.Finding{}
+		var found []finding.Finding
 		if grants, found, err = c.authority.Grants(); err != nil {
 			return "", err
 		}
