@@ -30,7 +30,7 @@ func Score(ctx context.Context, spec Spec) ([]Result, []finding.Finding, error) 
 		return nil, found, nil
 	}
 	w := &work{spec: spec, found: found, classes: map[string]int{}}
-	for _, step := range []func(context.Context) error{w.open, w.lookAtTrain, w.lookAtTest, w.fitModels, w.predict} {
+	for _, step := range []func(context.Context) error{w.open, w.lookAtTrain, w.lookBetween, w.lookAtTest, w.fitModels, w.predict} {
 		if err := step(ctx); err != nil {
 			return nil, nil, err
 		}
@@ -85,17 +85,8 @@ func (w *work) open(ctx context.Context) (err error) {
 		p  part
 		to *columns
 	}{{w.train, &w.inTrain}, {w.test, &w.inTest}} {
-		for _, c := range []struct {
-			name, field string
-			to          *int
-		}{{w.spec.Target, "target", &of.to.target}, {w.spec.Time, "time", &of.to.time}, {w.spec.Group, "group", &of.to.group}} {
-			*c.to = -1
-			if c.name == "" {
-				continue
-			}
-			if *c.to, err = of.p.column(c.name, c.field); err != nil {
-				return err
-			}
+		if err := w.locate(of.p, of.to); err != nil {
+			return err
 		}
 	}
 	named := w.spec.Features
@@ -116,6 +107,23 @@ func (w *work) open(ctx context.Context) (err error) {
 			return err
 		}
 		w.features = append(w.features, newFeature(name, a, b))
+	}
+	return nil
+}
+
+// locate finds the named columns in a file.
+func (w *work) locate(p part, to *columns) (err error) {
+	for _, c := range []struct {
+		name, field string
+		to          *int
+	}{{w.spec.Target, "target", &to.target}, {w.spec.Time, "time", &to.time}, {w.spec.Group, "group", &to.group}} {
+		*c.to = -1
+		if c.name == "" {
+			continue
+		}
+		if *c.to, err = p.column(c.name, c.field); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -158,7 +166,7 @@ func (w *work) lookAtTrain(ctx context.Context) error {
 		for _, f := range w.features {
 			f.see(trimmed(fields[f.train]))
 		}
-		w.observe(fields, w.inTrain, value, -1)
+		w.observe(fields, w.inTrain, value, ofTrain)
 		w.rows++
 		return nil
 	})
@@ -186,6 +194,33 @@ func (w *work) keepTarget(value float64) {
 		w.targetStep *= 2
 	}
 	w.targets = append(w.targets, value)
+}
+
+// lookBetween notes what is known of the time between the two parts, for a forecast.
+func (w *work) lookBetween(ctx context.Context) error {
+	if w.series == nil {
+		return nil
+	}
+	for _, path := range w.spec.Between {
+		p, err := openPart(ctx, path)
+		if err != nil {
+			return err
+		}
+		var at columns
+		if err := w.locate(p, &at); err != nil {
+			return err
+		}
+		err = p.each(ctx, func(_ int, fields [][]byte) error {
+			if _, value, ok := w.target(fields, at.target); ok {
+				w.observe(fields, at, value, ofBetween)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *work) observe(fields [][]byte, at columns, value float64, test int) {

@@ -47,7 +47,10 @@ func parseMoment(value string) (moment, bool) {
 	return moment{}, false
 }
 
-// observation is a target at a time; test is the row of the test part, -1 for one of train.
+// What an observation belongs to, where it is no row of the test part.
+const ofTrain, ofBetween = -1, -2
+
+// observation is a target at a time; test is the row of the test part, ofTrain or ofBetween.
 type observation struct {
 	group string
 	at    float64
@@ -144,7 +147,7 @@ func (s *series) seasonOf() season {
 	const hour, day = 3600.0, 86400.0
 	var times []float64
 	for _, o := range s.all {
-		if o.test < 0 {
+		if o.test == ofTrain {
 			times = append(times, o.at)
 		}
 	}
@@ -203,7 +206,7 @@ func (s *series) climatology(by season, rows int, otherwise float64) (values []a
 	type mean struct{ n, sum float64 }
 	means := map[seasonKey]mean{}
 	for _, o := range s.all {
-		if o.test < 0 {
+		if o.test == ofTrain {
 			m := means[by.key(o)]
 			means[by.key(o)] = mean{m.n + 1, m.sum + o.value}
 		}

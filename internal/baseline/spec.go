@@ -31,6 +31,7 @@ const (
 // Spec asks for baselines. Train and Test are CSV or TSV files of one dataset; columns are named as in their headers.
 type Spec struct {
 	Train, Test string
+	Between     []string // parts that lie between the two, such as val: a forecast of Test may look back on them; nothing is fitted there
 	ID          string   // not a feature; may be empty
 	Target      string   // what is predicted
 	Features    []string // empty: every column but ID, Target, Time and Group

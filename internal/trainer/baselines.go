@@ -81,6 +81,8 @@ func (w *validationWork) baselineSpec(split string, names []string) (baseline.Sp
 			spec.Train = w.step.Run.Dir.Abs(f.Path)
 		case split:
 			spec.Test = w.step.Run.Dir.Abs(f.Path)
+		case "val": // before the test part
+			spec.Between = append(spec.Between, w.step.Run.Dir.Abs(f.Path))
 		}
 	}
 	return spec, spec.Train != "" && spec.Test != "" && spec.Target != ""

@@ -61,6 +61,19 @@ func (w *dataWork) manifest() (contract.DataManifest, error) {
 		m.TrainSource = ""
 	}
 	m.Schema = contract.DataSchema{ID: w.sample.ID, Features: w.sample.Features, Target: contract.TargetColumn{Name: w.sample.Target.Name, Type: w.sample.Target.Type, Unit: w.sample.Target.Unit}}
+	if w.split != nil { // what a trivial forecast is made along
+		m.Schema.Time, m.Schema.Group = w.split.Time, w.split.Group
+		for _, unit := range []struct {
+			field, chosen string
+			into          *string
+		}{{"data.time", w.choice.Time, &m.Schema.Time}, {"data.group", w.choice.Group, &m.Schema.Group}} {
+			if fact := holding(w.facts, unit.field); *unit.into == "" && unit.chosen != "" {
+				*unit.into = unit.chosen
+			} else if *unit.into == "" && fact != nil {
+				*unit.into = text(fact.Value)
+			}
+		}
+	}
 	if w.profile != nil && (w.written || w.ownSplit) {
 		f := w.profile.Files[0]
 		m.Files = append(m.Files, contract.DataFile{Path: run.Rel(w.first()), SHA256: f.SHA256, Bytes: f.Bytes, Rows: &w.profile.Coverage.Rows})

@@ -231,6 +231,9 @@ func (w *dataWork) work(ctx context.Context) error {
 		w.out.Findings = slices.DeleteFunc(w.out.Findings, func(f finding.Finding) bool { return f.Code == "target_unknown" })
 	}
 	sample.Target.Unit = w.choice.Columns[target].Unit
+	if units, ok := w.step.Run.Handoff.Inputs.Data.DomainMetadata["units"].(map[string]any); ok && sample.Target.Unit == "" {
+		sample.Target.Unit = text(units[target])
+	}
 	w.sample = sample
 	w.unitConflicts()
 	if finding.Has(w.out.Findings, finding.Error) || w.spec == nil || w.ownSplit || target == "" {
