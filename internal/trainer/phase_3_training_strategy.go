@@ -111,7 +111,8 @@ func (p strategyPhase) Run(ctx context.Context, step *engine.Step) (engine.Outco
 	plan.Role = roleLeaf(facts)
 	plan.Success = successLeaf(step.Run.Handoff, given.Strategy.Success)
 	plan.Estimates = estimates(plan, manifest)
-	p.check(&out, plan, view, facts, manifest)
+	p.check(&out, plan, view)
+	out.Findings = append(out.Findings, checkStrategy(plan, manifest, step.Run.Handoff)...)
 	p.gate(&out, step, s, len(s.chosen) > 0)
 	recalled, err := p.t.recallFor(ctx, step, p.Name(), "planning", facts, sources)
 	if err != nil {
@@ -175,8 +176,8 @@ func (p Plan) criteriaOf() []string {
 	return nil
 }
 
-// check holds the strategy against the checkpoint's role, the data and itself.
-func (p strategyPhase) check(out *engine.Outcome, plan Plan, view projectView, facts []evidence.Fact, manifest contract.DataManifest) {
+// check holds the strategy against the checkpoint's role, and reads the criteria.
+func (p strategyPhase) check(out *engine.Outcome, plan Plan, view projectView) {
 	add := func(code string, severity finding.Severity, field, what, expected, remedy string) {
 		out.Findings = append(out.Findings, finding.Finding{Code: code, Severity: severity, What: what, Where: &finding.Where{Field: field}, Expected: expected, Remedy: remedy})
 	}
@@ -189,16 +190,6 @@ func (p strategyPhase) check(out *engine.Outcome, plan Plan, view projectView, f
 		if trap.Kind == "silent_resume" && role == contract.RoleTrainFromScratch {
 			out.Findings = append(out.Findings, finding.Finding{Code: "silent_resume", Severity: finding.Warning, What: trap.What, Where: &finding.Where{Path: trap.Place.Path, Line: trap.Place.Line},
 				Expected: "a start from scratch", Remedy: "the checkpoint folder must be empty at the start; phase 5 checks it"})
-		}
-	}
-	for _, path := range []string{"epochs", "batch.micro", "optimizer.lr"} {
-		if n, ok := asFloat(plan.Leaves[path].Value); ok && n <= 0 {
-			add("strategy_value", finding.Error, "strategy."+path, fmt.Sprintf("%s is %g", path, n), "a positive number", "correct it in the handoff or the strategy")
-		}
-	}
-	if n, batch := trainRows(manifest), plan.Leaves["batch.micro"].Value; n > 0 {
-		if b, ok := asFloat(batch); ok && b > float64(n) {
-			add("batch_larger_than_data", finding.Warning, "strategy.batch.micro", fmt.Sprintf("the batch of %g is larger than the training part of %d rows", b, n), "at most the training part", "lower the batch size")
 		}
 	}
 	for i, criterion := range plan.criteriaOf() {

@@ -140,6 +140,12 @@ func (s *settler) leaf(spec leafSpec) Leaf {
 				Where: &finding.Where{Field: "strategy." + spec.path}, Expected: show(fact.Value), Remedy: "leave it out, or start a run with a handoff that says otherwise"})
 		}
 		leaf.Value, leaf.Status, leaf.Why = chosen, evidence.Assumption, "chosen by the agent"
+		if fact != nil && fact.By == byServer && fact.Value != nil {
+			leaf.Why += fmt.Sprintf(" instead of %s (%s, %s)", show(fact.Value), fact.ID, fact.Why)
+			s.findings = append(s.findings, finding.Finding{Code: "replaces_fact", Severity: finding.Note,
+				What:  fmt.Sprintf("%s is %s in the project (%s, %s); the strategy makes it %s", spec.path, show(fact.Value), fact.ID, fact.Why, show(chosen)),
+				Where: &finding.Where{Field: "strategy." + spec.path}, Remedy: "leave it out to keep the project's value"})
+		}
 	case fact != nil && fact.Status != evidence.Missing:
 		leaf.Value, leaf.Status, leaf.Fact, leaf.Why = fact.Value, fact.Status, fact.ID, fact.Why
 	case argument == nil:
@@ -169,7 +175,11 @@ var coreLeaves = []string{"loss", "optimizer.name", "batch.micro", "epochs"}
 
 // proposal is what is proposed for a leaf; the loss follows from what the target holds.
 func (s *settler) proposal(spec leafSpec) (value any, why string) {
-	if spec.path != "loss" {
+	switch spec.path {
+	case "optimizer.lr", "optimizer.weight_decay":
+		return s.forOptimizer(spec)
+	case "loss":
+	default:
 		return spec.proposal, spec.why
 	}
 	switch s.target.Type {
@@ -177,6 +187,23 @@ func (s *settler) proposal(spec leafSpec) (value any, why string) {
 		return "cross_entropy", fmt.Sprintf("%s holds classes", s.target.Name)
 	case dataset.TypeNumber:
 		return "mse", fmt.Sprintf("%s is a number", s.target.Name)
+	}
+	return nil, ""
+}
+
+// forOptimizer proposes what suits the optimizer that is settled already: the rate of AdamW is far too small for SGD, and its decoupled
+// decay means something else there.
+func (s *settler) forOptimizer(spec leafSpec) (value any, why string) {
+	name, _ := s.leaves["optimizer.name"].Value.(string)
+	switch name = strings.ToLower(name); {
+	case strings.Contains(name, "adamw") || name == "":
+		return spec.proposal, spec.why
+	case spec.path == "optimizer.weight_decay":
+		return nil, ""
+	case strings.Contains(name, "sgd"):
+		return 0.01, "a common first choice for SGD"
+	case strings.Contains(name, "adam"):
+		return 1e-3, "the default of Adam (arXiv:1412.6980)"
 	}
 	return nil, ""
 }
