@@ -89,6 +89,7 @@ func (p knowledge) Run(ctx context.Context, step *engine.Step) (engine.Outcome, 
 	ledger.addRole(step.Run.Handoff, view)
 	ledger.settle()
 	ledger.documentsDisagree()
+	ledger.contradictRole(step.Run.Handoff, step.Run.Roots)
 	out.Findings = append(out.Findings, ledger.findings...)
 	p.gate(ctx, &out, step, ledger, view)
 	recalled, err := p.t.recallFor(ctx, step, p.Name(), "principle and config", ledger.facts, sources)

@@ -114,7 +114,7 @@ func (c *strategyCheck) schedule() {
 
 func (c *strategyCheck) cadences() {
 	epochs, ok := c.number("epochs")
-	if !ok {
+	if !ok || epochs < 3 { // a trial, of which nothing is to be kept
 		return
 	}
 	for path, what := range map[string]string{"checkpoint.every_epochs": "checkpoint", "evaluation.every_epochs": "evaluation"} {
