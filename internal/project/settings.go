@@ -1,11 +1,9 @@
 package project
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"os/exec"
 	"path"
@@ -13,17 +11,14 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/trainwright/trainwright/internal/pyprobe"
 )
 
 // settingsProbe reads what a script sets with Python's own parser. It runs nothing of the project.
 //
 //go:embed settings.py
 var settingsProbe string
-
-// settingsLoader runs the probe, which comes with the question: a command line is too short for it on some systems.
-const settingsLoader = `import json, sys
-ask = json.load(sys.stdin)
-exec(compile(ask.pop("probe"), "probe.py", "exec"), {"ASK": ask, "__name__": "probe"})`
 
 // The limits of one probe.
 const (
@@ -152,21 +147,21 @@ type answer struct {
 }
 
 func askPython(ctx context.Context, python string, files [][2]string) (map[string]probed, string, error) {
-	question, err := json.Marshal(map[string]any{"probe": settingsProbe, "files": files})
-	if err != nil {
-		return nil, "", err
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\x00", python)
+	for _, f := range files {
+		fmt.Fprintf(sum, "%d %s\x00%d %s\x00", len(f[0]), f[0], len(f[1]), f[1])
 	}
-	key := sha256.Sum256(append([]byte(python+"\n"), question...))
+	key := [sha256.Size]byte(sum.Sum(nil))
 	lastAnswers.Lock()
-	i := slices.Index(lastAnswers.keys[:], key)
-	if i >= 0 {
+	if i := slices.Index(lastAnswers.keys[:], key); i >= 0 {
 		said := lastAnswers.said[i]
 		lastAnswers.Unlock()
 		return said.Files, said.Version, nil
 	}
 	lastAnswers.Unlock()
-	said, err := runProbe(ctx, python, question)
-	if err != nil {
+	var said answer
+	if err := pyprobe.Ask(ctx, python, settingsProbe, map[string]any{"files": files}, probeTime, &said); err != nil {
 		return nil, "", err
 	}
 	lastAnswers.Lock()
@@ -174,22 +169,6 @@ func askPython(ctx context.Context, python string, files [][2]string) (map[strin
 	lastAnswers.keys[lastAnswers.next], lastAnswers.said[lastAnswers.next] = key, said
 	lastAnswers.next = (lastAnswers.next + 1) % len(lastAnswers.keys)
 	return said.Files, said.Version, nil
-}
-
-func runProbe(ctx context.Context, python string, question []byte) (said answer, err error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
-	command := exec.CommandContext(ctx, python, "-I", "-c", settingsLoader)
-	command.Stdin, command.WaitDelay = bytes.NewReader(question), time.Second
-	out, err := command.Output()
-	if err != nil {
-		return said, fmt.Errorf("%s does not answer: %v", path.Base(python), err)
-	}
-	out = bytes.TrimSpace(out) // what a site customisation prints stands before the answer
-	if err := json.Unmarshal(out[bytes.LastIndexByte(out, '\n')+1:], &said); err != nil {
-		return said, fmt.Errorf("%s does not answer in JSON", path.Base(python))
-	}
-	return said, nil
 }
 
 // take adds what the probe said of one script.

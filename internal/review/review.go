@@ -1,17 +1,14 @@
 package review
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/pyprobe"
 )
 
 // The probe reads the files of a project (modules.py) and what stands in each (reader.py).
@@ -21,11 +18,6 @@ var reader string
 
 //go:embed modules.py
 var modules string
-
-// loader runs the probe, which comes with the question: a command line is too short for it on some systems.
-const loader = `import json, sys
-ask = json.load(sys.stdin)
-exec(compile(ask.pop("probe"), "probe.py", "exec"), {"ASK": ask, "__name__": "probe"})`
 
 // Limits of one review. A project that goes beyond them is reviewed in part, and the checks say so.
 const (
@@ -138,8 +130,6 @@ func script(ctx context.Context, spec Spec, shown int) (Report, error) {
 }
 
 func ask(ctx context.Context, spec Spec) (answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	roots := []string{filepath.Dir(spec.Entry)}
 	top := spec.Root
 	if top == "" {
@@ -149,27 +139,8 @@ func ask(ctx context.Context, spec Spec) (answer, error) {
 	if passed == nil {
 		passed = []string{}
 	}
-	question, err := json.Marshal(map[string]any{"probe": reader + modules, "entry": spec.Entry, "roots": roots, "top": top, "max_files": MaxFiles, "max_bytes": MaxBytes, "passed": passed, "data": append([]string{}, spec.Data...)})
-	if err != nil {
-		return answer{}, err
-	}
-	command := exec.CommandContext(ctx, spec.Python, "-I", "-c", loader)
-	command.Stdin, command.WaitDelay = bytes.NewReader(question), time.Second
-	var stderr bytes.Buffer
-	command.Stderr = &stderr
-	out, err := command.Output()
+	question := map[string]any{"entry": spec.Entry, "roots": roots, "top": top, "max_files": MaxFiles, "max_bytes": MaxBytes, "passed": passed, "data": append([]string{}, spec.Data...)}
 	var said answer
-	if err == nil {
-		// What a site customisation prints stands before the answer.
-		out = bytes.TrimSpace(out)
-		err = json.Unmarshal(out[bytes.LastIndexByte(out, '\n')+1:], &said)
-	}
-	if ctx.Err() != nil {
-		return said, fmt.Errorf("%s did not read the script within %s", spec.Python, limit)
-	}
-	if err != nil {
-		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
-		return said, fmt.Errorf("%s could not read the script: %w %.200s", spec.Python, err, lines[len(lines)-1])
-	}
-	return said, nil
+	err := pyprobe.Ask(ctx, spec.Python, reader+modules, question, limit, &said)
+	return said, err
 }
