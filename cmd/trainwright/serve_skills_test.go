@@ -66,7 +66,9 @@ func TestServeSkillsAndWorkspace(t *testing.T) {
 	}
 	var got []string
 	for _, one := range listed.Skills {
-		got = append(got, one.Frontmatter.Name+"="+one.Frontmatter.Description)
+		if !strings.HasPrefix(one.Frontmatter.Name, "training-cards-") { // of the binary, and shadowed by nobody here
+			got = append(got, one.Frontmatter.Name+"="+one.Frontmatter.Description)
+		}
 	}
 	if want := "a=workspace alone=alone b=named c=home onescience-trainer=workspace"; strings.Join(got, " ") != want {
 		t.Errorf("got %v, want %s", got, want)
