@@ -20,6 +20,7 @@ bench:
 	.ci/install
 	go run ./server/bench
 	go run ./internal/jobs/bench
+	go run ./internal/dataset/bench
 
 generate:
 	go generate ./...

@@ -63,6 +63,8 @@ var edges = map[string][]string{
 	"internal/contract":   {"internal/finding"},
 	"internal/redact":     {},
 	"internal/finding":    {},
+
+	"internal/dataset/bench": {"internal/dataset"},
 }
 
 // mayImportMCP are the packages that speak the protocol. The core and the tools' sentences know nothing of it.
