@@ -48,7 +48,7 @@ type frequencies struct {
 	bound     int // distinct values counted exactly
 	seen      hashSet
 	over      bool // there are more than bound
-	counts    map[uint64]*ValueCount
+	counts    tally
 	unfollow  bool // there are too many to follow new ones
 	followMax int
 }
@@ -57,36 +57,32 @@ type frequencies struct {
 const followed = 4096
 
 func newFrequencies(bound int) frequencies {
-	return frequencies{bound: bound, followMax: min(bound, followed), counts: map[uint64]*ValueCount{}}
+	return frequencies{bound: bound, followMax: min(bound, followed)}
 }
 
 func (f *frequencies) add(seed maphash.Seed, value []byte) {
-	if f.over && len(f.counts) == 0 {
+	if f.over && len(f.counts.values) == 0 {
 		return
 	}
 	key := maphash.Bytes(seed, value)
 	if !f.over && f.seen.add(key) && f.seen.n > f.bound {
 		f.over, f.seen.slots = true, nil
 	}
-	if known := f.counts[key]; known != nil {
+	if known := f.counts.find(key); known != nil {
 		known.Count++
 		return
 	}
 	if f.unfollow {
 		return
 	}
-	if len(f.counts) < f.followMax {
-		f.counts[key] = &ValueCount{Value: shorten(text(value), longestShown), Count: 1}
+	if len(f.counts.values) < f.followMax {
+		f.counts.add(key, ValueCount{Value: shorten(text(value), longestShown), Count: 1})
 		return
 	}
 	// From now on only values met twice already are followed: the others can hardly become the most frequent, and a
 	// column of all different values costs nothing any more.
 	f.unfollow = true
-	for key, known := range f.counts {
-		if known.Count == 1 {
-			delete(f.counts, key)
-		}
-	}
+	f.counts.dropSingles()
 }
 
 // distinct is the number of distinct values, and whether it is only a lower bound.
@@ -98,12 +94,12 @@ func (f *frequencies) distinct() (n int64, atLeast bool) {
 func (f *frequencies) top(n int) []ValueCount {
 	var top []ValueCount
 	order := func(a, b ValueCount) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value)) }
-	for _, count := range f.counts {
-		if len(top) == n && order(*count, top[n-1]) >= 0 {
+	for _, count := range f.counts.values {
+		if len(top) == n && order(count, top[n-1]) >= 0 {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(top, *count, order)
-		top = slices.Insert(top, at, *count)
+		at, _ := slices.BinarySearchFunc(top, count, order)
+		top = slices.Insert(top, at, count)
 		top = top[:min(len(top), n)]
 	}
 	return top

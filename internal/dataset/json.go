@@ -32,6 +32,8 @@ type jsonRows struct {
 	limit  int
 	names  []string
 	index  map[string]int
+	keys   []string // names as the file spells them, in whatever encoding
+	expect int      // index of the key that comes next if this object is like the one before
 	offset int64
 	line   int
 	begun  bool
@@ -203,7 +205,7 @@ func (j *jsonRows) damaged(why string) error {
 
 // parse reads raw into the record's fields; why says what is wrong with it.
 func (j *jsonRows) parse() (why string) {
-	j.text, j.path = j.text[:0], j.path[:0]
+	j.text, j.path, j.expect = j.text[:0], j.path[:0], 0
 	for i := range j.spans {
 		j.spans[i] = span{}
 	}
@@ -336,15 +338,20 @@ func (j *jsonRows) value(at, depth int) (int, string) {
 }
 
 func (j *jsonRows) set(s span) string {
-	i, known := j.index[string(j.path)]
+	i, known := j.expect, j.expect < len(j.keys) && j.keys[j.expect] == string(j.path)
+	if !known {
+		i, known = j.index[text(j.path)]
+	}
 	if !known {
 		if len(j.names) == maxKeys {
 			return fmt.Sprintf("more than %d different keys", maxKeys)
 		}
 		i = len(j.names)
-		j.names = append(j.names, text(j.path))
-		j.index[string(j.path)] = i
+		name := text(j.path)
+		j.names, j.keys = append(j.names, name), append(j.keys, string(j.path))
+		j.index[name] = i
 	}
+	j.expect = i + 1
 	for len(j.spans) <= i {
 		j.spans = append(j.spans, span{})
 	}

@@ -75,7 +75,7 @@ func (o ProfileOptions) bounded(columns int) ProfileOptions {
 	return o
 }
 
-// maxHashed is how many records are compared for equality, at about 30 bytes of memory each.
+// maxHashed is how many records are compared for equality, at 12 bytes of memory each.
 const maxHashed = 5_000_000
 
 // profiler is one reading of a file.
@@ -85,7 +85,7 @@ type profiler struct {
 	columns   []*gatherer
 	seed      maphash.Seed
 	id        int
-	seen      map[uint64]int
+	repeats   repeats
 	key       []byte
 	duplicate Duplicates
 	copies    *copies
@@ -101,7 +101,7 @@ func ProfileTable(ctx context.Context, path string, opts ProfileOptions) (*Profi
 		return nil, nil, err
 	}
 	defer t.close()
-	p := &profiler{opts: opts.bounded(len(t.names)), table: t, seed: maphash.MakeSeed(), id: -1, seen: map[uint64]int{}}
+	p := &profiler{opts: opts.bounded(len(t.names)), table: t, seed: maphash.MakeSeed(), id: -1}
 	for _, name := range []string{opts.ID, opts.Target} {
 		if f := t.unknown(name); f != nil {
 			return nil, nil, finding.Refuse(*f)
@@ -161,22 +161,14 @@ func (p *profiler) read(ctx context.Context) (*finding.Finding, error) {
 	return nil, nil
 }
 
-// compare looks for an earlier record with the same values.
+// compare keeps what tells whether a later record has the same values.
 func (p *profiler) compare(r *Record) {
-	if p.duplicate.RowsChecked >= p.opts.DuplicateBound {
+	if p.repeats.n >= p.opts.DuplicateBound || r.Line > maxLine {
 		return
 	}
-	p.duplicate.RowsChecked++
 	var key uint64
 	key, p.key = rowKey(p.seed, p.key, r, p.id)
-	first, known := p.seen[key]
-	if !known {
-		p.seen[key] = r.Line
-		return
-	}
-	if p.duplicate.Rows++; len(p.duplicate.Examples) < keptExamples {
-		p.duplicate.Examples = append(p.duplicate.Examples, Duplicate{Line: r.Line, FirstLine: first})
-	}
+	p.repeats.add(key, r.Line)
 }
 
 // rowKey hashes a record's values, without the column skip when that is not negative. It depends on values and not on
@@ -193,6 +185,8 @@ func rowKey(seed maphash.Seed, buf []byte, r *Record, skip int) (uint64, []byte)
 
 func (p *profiler) finish() *Profile {
 	t := p.table
+	p.duplicate.RowsChecked = p.repeats.n
+	p.duplicate.Rows, p.duplicate.Examples = p.repeats.find(keptExamples)
 	t.format.Newline = t.reader.newline()
 	if t.odd.notUTF8 > 0 {
 		t.format.Encoding = "latin-1"

@@ -176,9 +176,9 @@ func (t *table) beginJSON(s *sample) error {
 	if err != nil {
 		return err
 	}
-	names := rows.names
+	names, keys := rows.names, rows.keys
 	rows = newJSONRows(t.text, s.kind == KindJSON, offset)
-	rows.names, t.names = names, names
+	rows.names, rows.keys, t.names = names, keys, names
 	for i, name := range names {
 		rows.index[name] = i
 	}

@@ -63,6 +63,9 @@ func isMissing(b []byte) bool {
 	case 1:
 		return b[0] == '?' || b[0] == '-'
 	case 2, 3, 4:
+		if c := b[0] | 0x20; c != 'n' && b[0] != '#' && b[0] != '<' {
+			return false
+		}
 		switch strings.ToLower(string(b)) {
 		case "na", "n/a", "#n/a", "<na>", "nan", "null", "none":
 			return true
@@ -91,7 +94,7 @@ func classify(b []byte) (kind, float64) {
 			return kindDate, 0
 		}
 	}
-	if len(b) <= 9 {
+	if len(b) <= 9 && bytes.IndexByte([]byte("tfyni+-"), b[0]|0x20) >= 0 { // '+' and '-' have that bit already
 		switch strings.ToLower(string(b)) {
 		case "true", "false", "yes", "no":
 			return kindBoolean, 0
