@@ -35,5 +35,5 @@ func trainCall(inputs map[string]any) *engine.NextCall {
 
 func trainerWalk(deps Deps) Tool {
 	return trainerTool(deps, "trainer", "Start here. Takes a step_handoff (or a request in plain words), walks the seven phases from input to validated training run as far as evidence reaches, "+
-		"and answers with an execution_result and run.next_call. Call it again with run_id to go on, also while a job runs.", runsCode, nil, true, (*trainer.Trainer).Walk)
+		"and answers with an execution_result and run.next_call. Call it again with run_id to go on, also while a job runs.", runsCode, []string{"resolve"}, true, (*trainer.Trainer).Walk)
 }

@@ -15,11 +15,19 @@ type Conflict struct {
 	Sent   any    `json:"sent"`
 }
 
+// What may be kept of a Conflict.
+const (
+	KeepSent   = "sent"
+	KeepStored = "stored"
+)
+
 // Amend merges a handoff that was sent along with a run into the stored one. added are the dotted fields that were newly
 // filled, conflicts those whose value differs; both are sorted. Null, "" and empty lists and objects are not given, and
-// neither is "unknown" in an enum, so an intent that was unknown can still be told. Lists compare as a whole. The
-// attempt is taken from what was sent and is in neither list.
-func Amend(stored, sent StepHandoff) (merged StepHandoff, added []string, conflicts []Conflict, err error) {
+// neither is "unknown" in an enum, so an intent that was unknown can still be told. A list that holds the stored one and
+// more adds to it; any other list is another value. The attempt is taken from what was sent and is in neither list.
+// settled says by dotted field what is kept of a conflict (KeepSent, KeepStored): such a field is no conflict, and one that
+// takes what was sent is among the added.
+func Amend(stored, sent StepHandoff, settled map[string]string) (merged StepHandoff, added []string, conflicts []Conflict, err error) {
 	old, err := encodedTree(stored)
 	if err != nil {
 		return stored, nil, nil, fmt.Errorf("read the stored handoff: %w", err)
@@ -28,7 +36,7 @@ func Amend(stored, sent StepHandoff) (merged StepHandoff, added []string, confli
 	if err != nil {
 		return stored, nil, nil, fmt.Errorf("read the handoff that was sent: %w", err)
 	}
-	m := merger{unknowable: unknowable(reflect.TypeFor[StepHandoff](), "")}
+	m := merger{settled: settled, unknowable: unknowable(reflect.TypeFor[StepHandoff](), "")}
 	tree := m.merge("", old, fresh)
 	if _, err := Decode(tree, &merged); err != nil {
 		return stored, nil, nil, fmt.Errorf("read the merged handoff: %w", err)
@@ -45,6 +53,7 @@ const attemptField = "inputs.attempt"
 // merger fills a tree from another and notes what it did.
 type merger struct {
 	unknowable map[string]bool // dotted paths of enums that have the value unknown
+	settled    map[string]string
 	added      []string
 	conflicts  []Conflict
 }
@@ -69,10 +78,50 @@ func (m *merger) merge(path string, stored, sent any) any {
 		m.fill(path, sent)
 		return sent
 	}
-	if !same(stored, sent) {
-		m.conflicts = append(m.conflicts, Conflict{Field: path, Stored: plain(stored), Sent: plain(sent)})
+	if same(stored, sent) || m.settled[path] == KeepStored {
+		return stored
 	}
+	if longer := union(stored, sent); longer != nil {
+		m.added = append(m.added, path)
+		return longer
+	}
+	if m.settled[path] == KeepSent {
+		m.added = append(m.added, path)
+		return sent
+	}
+	m.conflicts = append(m.conflicts, Conflict{Field: path, Stored: plain(stored), Sent: plain(sent)})
 	return stored
+}
+
+// union is the stored list with what the sent one adds; nil unless the sent one holds all of the stored and more. A list of
+// numbers is one value (the betas of an optimizer) and does not grow.
+func union(stored, sent any) []any {
+	old, isList := stored.([]any)
+	fresh, bothAre := sent.([]any)
+	if !isList || !bothAre {
+		return nil
+	}
+	holds := func(list []any, x any) bool { return slices.ContainsFunc(list, func(y any) bool { return same(x, y) }) }
+	number := func(x any) bool {
+		switch withoutSpelling(x).(type) {
+		case string, map[string]any:
+			return false
+		}
+		return true
+	}
+	if slices.ContainsFunc(old, func(x any) bool { return number(x) || !holds(fresh, x) }) {
+		return nil
+	}
+	longer := slices.Clone(old)
+	for _, x := range fresh {
+		if !holds(longer, x) {
+			longer = append(longer, x)
+		}
+	}
+	if len(longer) == len(old) {
+		return nil
+	}
+	return longer
 }
 
 // fill notes each leaf that was newly given.

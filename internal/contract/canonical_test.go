@@ -57,6 +57,7 @@ func TestAmend(t *testing.T) {
 		"runtime": {"execution_intent": "unknown"}, "parameters": {"batch_size": 32, "extra": {"lr": 0.1, "betas": [0.9, 0.99]}}}, "x": 1}`
 	for _, c := range []struct {
 		name, sent, merged string
+		settled            map[string]string
 		added              []string
 		conflicts          []Conflict
 	}{
@@ -78,6 +79,18 @@ func TestAmend(t *testing.T) {
 			},
 		},
 		{
+			name: "settled", sent: `{"step_id": "s2", "inputs": {"parameters": {"batch_size": 64}}, "x": 2}`, settled: map[string]string{"inputs.parameters.batch_size": KeepSent, "step_id": KeepStored},
+			merged: `{"step_id": "s1", "task_context": {"constraints": ["a", "b"]}, "inputs": {"attempt": 1, "model": {"code_path": "src"},
+				"runtime": {"execution_intent": "unknown"}, "parameters": {"batch_size": 64, "extra": {"lr": 0.1, "betas": [0.9, 0.99]}}}, "x": 1}`,
+			added: []string{"inputs.parameters.batch_size"}, conflicts: []Conflict{{"x", 1.0, 2.0}},
+		},
+		{
+			name: "a list of words grows, one of numbers is another value", sent: `{"task_context": {"constraints": ["c", "b", "a"]}, "inputs": {"parameters": {"extra": {"betas": [0.9, 0.99, 0.999]}}}}`,
+			merged: `{"step_id": "s1", "task_context": {"constraints": ["a", "b", "c"]}, "inputs": {"attempt": 1, "model": {"code_path": "src"},
+				"runtime": {"execution_intent": "unknown"}, "parameters": {"batch_size": 32, "extra": {"lr": 0.1, "betas": [0.9, 0.99]}}}, "x": 1}`,
+			added: []string{"task_context.constraints"}, conflicts: []Conflict{{"inputs.parameters.extra.betas", []any{0.9, 0.99}, []any{0.9, 0.99, 0.999}}},
+		},
+		{
 			name: "an unknown enum can be told", sent: `{"inputs": {"runtime": {"execution_intent": "run_local"}}}`,
 			merged: `{"step_id": "s1", "task_context": {"constraints": ["a", "b"]}, "inputs": {"attempt": 1, "model": {"code_path": "src"},
 				"runtime": {"execution_intent": "run_local"}, "parameters": {"batch_size": 32, "extra": {"lr": 0.1, "betas": [0.9, 0.99]}}}, "x": 1}`,
@@ -93,7 +106,7 @@ func TestAmend(t *testing.T) {
 			old, _ := handoffOf(t, stored)
 			sent, _ := handoffOf(t, c.sent)
 			want, _ := handoffOf(t, c.merged)
-			merged, added, conflicts, err := Amend(old, sent)
+			merged, added, conflicts, err := Amend(old, sent, c.settled)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +125,7 @@ func TestAmend(t *testing.T) {
 
 func TestAmendKeepsAKnownEnum(t *testing.T) {
 	stored, _ := handoffOf(t, `{"inputs": {"runtime": {"execution_intent": "run_local"}}}`)
-	merged, added, conflicts, err := Amend(stored, FromRequest("more words"))
+	merged, added, conflicts, err := Amend(stored, FromRequest("more words"), nil)
 	if err != nil || merged.Inputs.Runtime.ExecutionIntent != IntentRunLocal || len(conflicts) > 0 {
 		t.Error(merged, added, conflicts, err)
 	}

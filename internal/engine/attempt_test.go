@@ -213,7 +213,7 @@ func TestFailedPhaseIsJudged(t *testing.T) {
 		t.Errorf("run_status %+v %v", status.Run, err)
 	}
 	// Phase by phase, the failed one leads on to the one that looks at what it left.
-	one, err := k.engine.RunPhase(context.Background(), Silent, k.skill, "b", contract.Call{RunID: answer.Run.RunID}, map[string]any{"again": true})
+	one, err := k.engine.RunPhase(context.Background(), Silent, k.skill, "b", contract.Call{RunID: answer.Run.RunID, Section: map[string]any{"again": true}})
 	if err != nil || one.ExecutionResult.Status != contract.StatusFailed {
 		t.Errorf("%+v %v", one.Run, err)
 	}

@@ -63,7 +63,7 @@ func (e *Engine) choose(ctx context.Context, run *Run, step *Step, out *Outcome)
 		case answer.Reply == Accepted:
 			var sent contract.StepHandoff
 			c.Put(&sent, answer.Choice)
-			notes, err := e.amend(ctx, run, sent, answer.By, map[string]any{"how": "elicitation"})
+			notes, err := e.amend(ctx, run, sent, nil, answer.By, map[string]any{"how": "elicitation"})
 			var refused *finding.Refused
 			if errors.As(err, &refused) { // the handoff says something else already: it holds
 				out.Findings = append(out.Findings, refused.Findings...)

@@ -107,7 +107,7 @@ func TestAnotherSkillWalksItsPhases(t *testing.T) {
 		t.Errorf("again: %+v", again.Run)
 	}
 	k.wantRan(1, 1, 1)
-	one, err := k.engine.RunPhase(context.Background(), Silent, k.skill, "b", contract.Call{RunID: answer.Run.RunID}, nil)
+	one, err := k.engine.RunPhase(context.Background(), Silent, k.skill, "b", contract.Call{RunID: answer.Run.RunID})
 	if err != nil || one.Run.PhaseStatus["b"] != contract.StateSuccess {
 		t.Errorf("a passed phase: %+v %v", one.Run, err)
 	}
@@ -125,7 +125,7 @@ func TestGateStopsTheWalk(t *testing.T) {
 	if next := answer.Run.NextCall; next == nil || next.Tool != "tool_b" {
 		t.Errorf("next call %+v", next)
 	}
-	skipped, err := k.engine.RunPhase(context.Background(), Silent, k.skill, "c", contract.Call{RunID: answer.Run.RunID}, nil)
+	skipped, err := k.engine.RunPhase(context.Background(), Silent, k.skill, "c", contract.Call{RunID: answer.Run.RunID})
 	if err != nil {
 		t.Fatal(err)
 	}

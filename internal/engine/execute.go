@@ -15,9 +15,10 @@ import (
 	"github.com/trainwright/trainwright/internal/rundir"
 )
 
-// RunPhase runs one phase of a skill, when everything before it has passed. A phase that has passed already and is
+// RunPhase runs one phase of a skill on the call's section, when everything before it has passed. A phase that has passed already and is
 // given nothing new answers what it answered before.
-func (e *Engine) RunPhase(ctx context.Context, caller Caller, skill *Skill, name string, call contract.Call, section map[string]any) (Envelope, error) {
+func (e *Engine) RunPhase(ctx context.Context, caller Caller, skill *Skill, name string, call contract.Call) (Envelope, error) {
+	section := withoutSettlements(call)
 	run, notes, err := e.Open(ctx, skill, call)
 	if err != nil {
 		return Envelope{}, err
@@ -49,6 +50,9 @@ func (e *Engine) RunPhase(ctx context.Context, caller Caller, skill *Skill, name
 // Walk runs every phase that has not passed yet, up to the one where the intent ends, and stops at the first gate that
 // does not pass or at a job that outlasts the wait.
 func (e *Engine) Walk(ctx context.Context, caller Caller, skill *Skill, call contract.Call) (Envelope, error) {
+	if err := e.settlesHandoffs(skill, call); err != nil {
+		return Envelope{}, err
+	}
 	run, notes, err := e.Open(ctx, skill, call)
 	if err != nil {
 		return Envelope{}, err

@@ -37,6 +37,9 @@ type Skill struct {
 	// Name is the execution_skill of a step_handoff, Walker the tool that walks all phases.
 	Name, Walker string
 	Phases       []Phase
+	// Resolves is the tool that settles conflicts of facts, where there is one. Such a skill's walker takes resolve as well, for
+	// what a handoff changes of the run's.
+	Resolves string
 	// Attempted names the phase from which a new attempt runs anew; what was learned before it stays. Empty: no phase does.
 	Attempted string
 	// Last names the phase at which a step of this intent ends.

@@ -93,12 +93,20 @@ func (e *Engine) Open(ctx context.Context, skill *Skill, call contract.Call) (*R
 		if call.Handoff == nil {
 			return run, nil, nil
 		}
-		notes, err := e.enter(ctx, run, call.Handoff.Inputs.Attempt)
-		if err != nil || len(notes) > 0 || run.stored != nil {
-			return run, notes, err
+		sent, notes, err := withoutSecrets(*call.Handoff)
+		if err != nil {
+			return nil, nil, err
 		}
-		notes, err = e.amend(ctx, run, *call.Handoff, "agent", nil)
-		return run, notes, err
+		settled := settlements(call)
+		if _, _, err := e.merge(run, sent, settled); err != nil {
+			return nil, nil, err // before anything begins
+		}
+		more, err := e.enter(ctx, run, sent.Inputs.Attempt)
+		if err != nil || len(more) > 0 || run.stored != nil {
+			return run, append(notes, more...), err
+		}
+		more, err = e.amend(ctx, run, sent, settled, "agent", nil)
+		return run, append(notes, more...), err
 	}
 	if call.Handoff == nil {
 		return nil, nil, finding.Refuse(finding.Finding{Code: "nothing_to_do", Severity: finding.Error,
@@ -212,69 +220,6 @@ func withoutSecrets(handoff contract.StepHandoff) (contract.StepHandoff, []findi
 	clean, _, err := contract.DecodeHandoff(json.RawMessage(masked))
 	return clean, []finding.Finding{{Code: "secret_redacted", Severity: finding.Warning, What: "the handoff held what looks like a secret; it was masked and is kept nowhere",
 		Where: &finding.Where{Field: "step_handoff"}, Expected: "no secret in a handoff", Remedy: "let the job read it from its environment"}}, err
-}
-
-// amend merges a handoff into the stored one.
-func (e *Engine) amend(ctx context.Context, run *Run, sent contract.StepHandoff, by string, how map[string]any) ([]finding.Finding, error) {
-	sent, notes, err := withoutSecrets(sent)
-	if err != nil {
-		return nil, err
-	}
-	unlock, err := rundir.Lock(ctx, run.File(".lock"))
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	// Under the lock the stored handoff is read again: another call may have amended it since the run was opened.
-	stored, err := e.load(run.Entry)
-	if err != nil {
-		return nil, err
-	}
-	*run = *stored
-	sent.Inputs.Attempt = 0 // entered already; the stored handoff keeps the number that it came with
-	merged, added, conflicts, err := contract.Amend(run.Handoff, sent)
-	if err != nil {
-		return nil, err
-	}
-	if len(conflicts) > 0 {
-		return nil, differs(conflicts)
-	}
-	if len(added) == 0 {
-		return notes, nil
-	}
-	run.Handoff = merged
-	if err := writeHandoff(run.Dir, merged); err != nil {
-		return nil, err
-	}
-	detail := map[string]any{"added": added}
-	maps.Copy(detail, how)
-	err = run.Dir.AppendEvent(rundir.Event{Time: e.Now(), Event: "handoff_amended", By: by, Detail: detail})
-	return append(notes, finding.Finding{Code: "handoff_amended", Severity: finding.Note,
-		What: "taken into the run: " + strings.Join(added, ", "), Remedy: "phases that used the handoff run again"}), err
-}
-
-// differs refuses a handoff that says something else than the run, naming each field.
-func differs(conflicts []contract.Conflict) error {
-	refused := finding.Refuse()
-	for _, c := range conflicts {
-		refused.Findings = append(refused.Findings, finding.Finding{Code: "handoff_differs", Severity: finding.Error,
-			What:     fmt.Sprintf("%s of the run is %s, the handoff sent beside the run_id says %s", c.Field, short(c.Stored), short(c.Sent)),
-			Where:    &finding.Where{Field: "step_handoff." + c.Field},
-			Expected: "the run's own value, or a field that the run leaves open",
-			Remedy:   "leave the field out to go on with this run, or send the handoff without run_id to start another"})
-	}
-	return refused
-}
-
-func short(v any) string {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return "?"
-	}
-	if len(data) > 80 {
-		return string(data[:77]) + "…"
-	}
-	return string(data)
 }
 
 func (e *Engine) openByHandoff(ctx context.Context, skill *Skill, handoff contract.StepHandoff) (*Run, []finding.Finding, error) {

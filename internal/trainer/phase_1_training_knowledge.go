@@ -16,9 +16,9 @@ import (
 
 // KnowledgeInput is the section of phase_1_training_knowledge.
 type KnowledgeInput struct {
-	Accept  []string    `json:"accept,omitempty" jsonschema_description:"Ids of candidate facts to take, such as f3. Candidates without a rival are taken anyway."`
-	Facts   []FactInput `json:"facts,omitempty" jsonschema_description:"Facts found in the sources, each with a verbatim quote."`
-	Resolve []Resolve   `json:"resolve,omitempty" jsonschema_description:"Which of two conflicting facts holds."`
+	Accept  []string         `json:"accept,omitempty" jsonschema_description:"Ids of candidate facts to take, such as f3. Candidates without a rival are taken anyway."`
+	Facts   []FactInput      `json:"facts,omitempty" jsonschema_description:"Facts found in the sources, each with a verbatim quote."`
+	Resolve []engine.Resolve `json:"resolve,omitempty" jsonschema_description:"Which of two conflicting facts holds."`
 }
 
 // FactInput is a fact as the agent states it. A CONFIRMED one needs source and quote.
@@ -29,13 +29,6 @@ type FactInput struct {
 	Source      string `json:"source,omitempty" jsonschema_description:"Id of a captured source, such as s2."`
 	Quote       string `json:"quote,omitempty" jsonschema_description:"Verbatim passage of that source."`
 	VerifyLater string `json:"verify_later,omitempty" jsonschema_description:"For an ASSUMPTION: how to check it later."`
-}
-
-// Resolve settles a conflict: the fact to keep for a field, and why.
-type Resolve struct {
-	Field string `json:"field"`
-	Keep  string `json:"keep" jsonschema_description:"Id of the fact that holds."`
-	Why   string `json:"why,omitempty"`
 }
 
 // knowledgeAnswers is what phase 1 keeps of the agent's contributions. What was accepted or settled on is kept by what it
@@ -295,6 +288,9 @@ func (l *ledger) contribute(old knowledgeAnswers, fresh KnowledgeInput) knowledg
 		settle(id, "", "", "accept")
 	}
 	for _, r := range fresh.Resolve {
+		if r.OfHandoff() {
+			continue // the engine has settled it
+		}
 		settle(r.Keep, r.Field, r.Why, "resolve")
 	}
 	return good

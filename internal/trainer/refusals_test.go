@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -169,6 +170,16 @@ func TestHandoffThatDiffersFromTheRun(t *testing.T) {
 	_, err := f.try(contract.Call{RunID: first.Run.RunID, Handoff: &changed})
 	if got := refusedWith(t, err, "handoff_differs"); got.Where.Field != "step_handoff.inputs.parameters.epochs_or_steps" {
 		t.Errorf("the refusal is about %q", got.Where.Field)
+	}
+	settled, err := f.try(contract.Call{RunID: first.Run.RunID, Handoff: &changed, Section: map[string]any{"resolve": []any{map[string]any{"field": "parameters.epochs_or_steps", "keep": "sent"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, settled, contract.StatusSuccess)
+	var plan Plan
+	f.must(json.Unmarshal([]byte(f.read(f.file(settled, planFile))), &plan))
+	if epochs := plan.Leaves["epochs"]; show(epochs.Value) != "3" || epochs.Status != evidence.Confirmed {
+		t.Errorf("epochs of the plan: %+v", epochs)
 	}
 	f.write(f.file(first, contract.FileStepHandoff), f.read(f.file(first, contract.FileStepHandoff))+" ")
 	_, err = f.try(contract.Call{RunID: first.Run.RunID})

@@ -55,6 +55,7 @@ func New(roots *rundir.Roots, library *skill.Library, runtime *local.Runtime, no
 		Name: contract.SkillTrainer, Walker: "trainer",
 		Phases:    []engine.Phase{acquisition{t}, knowledge{t}, dataAndSplit{t}, strategyPhase{t}, codegen{t}, execution{t}, validation{t}},
 		Attempted: contract.PhaseExecution,
+		Resolves:  knowledge{}.Tool(),
 		Last:      lastPhase,
 		Canonical: []string{contract.FileStepHandoff, requestFile, captureFile, knowledgeFile, dataPlanFile, dataManifestFile, planText, coderFile,
 			runtimeRequest, runtimeResult, reportFile, contract.FileExecutionResult, contract.FileRunManifest,
@@ -107,12 +108,14 @@ func (t *Trainer) Walk(ctx context.Context, caller engine.Caller, call contract.
 	return t.Engine.Walk(ctx, caller, t.skill, call)
 }
 
-// WalkInput is what the trainer tool takes beside the handoff: nothing of its own.
-type WalkInput struct{}
+// WalkInput is what the trainer tool takes beside the handoff.
+type WalkInput struct {
+	Resolve []engine.Resolve `json:"resolve,omitempty" jsonschema_description:"What holds of a handoff that says something else than the run."`
+}
 
-// phase runs one phase with the section as the call brought it.
+// phase runs one phase on the call.
 func (t *Trainer) phase(ctx context.Context, caller engine.Caller, n int, call contract.Call) (engine.Envelope, error) {
-	return t.Engine.RunPhase(ctx, caller, t.skill, contract.Phases[n], call, call.Section)
+	return t.Engine.RunPhase(ctx, caller, t.skill, contract.Phases[n], call)
 }
 
 // InputAcquisition runs phase 0.
