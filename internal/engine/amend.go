@@ -16,12 +16,14 @@ import (
 // Resolve settles a conflict: what holds for a field, and why.
 type Resolve struct {
 	Field string `json:"field"`
-	Keep  string `json:"keep" jsonschema_description:"Id of the fact that holds; for a field of the handoff: sent or stored."`
+	Keep  string `json:"keep" jsonschema_description:"Id of the fact that holds, or new for the one in this call; of a field of the handoff: sent or stored."`
 	Why   string `json:"why,omitempty"`
 }
 
 // OfHandoff says whether it is about a field of the handoff and not about facts.
-func (r Resolve) OfHandoff() bool { return r.Keep == contract.KeepSent || r.Keep == contract.KeepStored }
+func (r Resolve) OfHandoff() bool {
+	return r.Keep == contract.KeepSent || r.Keep == contract.KeepStored
+}
 
 // resolveArgument is the argument of a skill tool that brings settlements.
 const resolveArgument = "resolve"

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/trainwright/trainwright/internal/contract"
@@ -19,12 +20,23 @@ import (
 // given nothing new answers what it answered before.
 func (e *Engine) RunPhase(ctx context.Context, caller Caller, skill *Skill, name string, call contract.Call) (Envelope, error) {
 	section := withoutSettlements(call)
+	edited, section, err := editedOf(section)
+	if err != nil {
+		return Envelope{}, err
+	}
 	run, notes, err := e.Open(ctx, skill, call)
 	if err != nil {
 		return Envelope{}, err
 	}
 	if run.stored != nil {
 		return *run.stored, nil
+	}
+	if edited != "" {
+		more, given, err := e.settleEdits(ctx, run, name, edited)
+		if err != nil {
+			return Envelope{}, err
+		}
+		notes, section = append(notes, more...), joined(section, given)
 	}
 	state, err := run.standing(ctx)
 	if err != nil {
@@ -37,7 +49,7 @@ func (e *Engine) RunPhase(ctx context.Context, caller Caller, skill *Skill, name
 	if at > state.last {
 		return e.beyondIntent(run, state, at, notes), nil
 	}
-	if state.passed(at) && len(section) == 0 {
+	if state.passed(at) && len(section) == 0 && edited != takeOver {
 		return e.settled(ctx, run, at, state, append(notes, e.checkProjections(run, state)...))
 	}
 	after, found, err := e.execute(ctx, run, at, &Step{Run: run, Caller: caller, Section: section, Wait: wait(call), Now: e.Now})
@@ -197,11 +209,17 @@ func (e *Engine) commit(ctx context.Context, run *Run, name string, step *Step, 
 			return true, nil
 		}
 	}
+	if err := addHandNotes(run, out.Files); err != nil {
+		return false, err
+	}
 	notes, err := run.Dir.WriteArtifacts(out.Files)
 	if err != nil {
 		return false, err
 	}
-	notes = slices.DeleteFunc(notes, func(n finding.Finding) bool { return n.Severity == finding.Note })
+	// What was edited by hand is told by the run's state for as long as it is so, not by the record.
+	notes = slices.DeleteFunc(notes, func(n finding.Finding) bool {
+		return n.Severity == finding.Note || n.Code == "artifact_edited_by_hand" && n.Severity != finding.Error
+	})
 	record, err := e.record(run, name, step, out, notes)
 	if err != nil {
 		return false, err
@@ -245,6 +263,10 @@ func (e *Engine) record(run *Run, name string, step *Step, out *Outcome, notes [
 		record.Outputs[run.Rel(file)] = ""
 	}
 	for file := range record.Outputs {
+		if text, ours := out.Files[file]; ours && strings.HasSuffix(file, ".md") {
+			record.Outputs[file] = rundir.HashBytes(text) // what was rendered, also where an edit was kept
+			continue
+		}
 		sha, _, err := rundir.HashFile(run.Dir.Abs(file))
 		if err != nil {
 			return record, fmt.Errorf("hash output %s: %w", file, err)

@@ -299,7 +299,7 @@ func refusePlanted(dir rundir.Dir, skill *Skill, handoff contract.StepHandoff) e
 		return err
 	}
 	refused := finding.Refuse()
-	stateFolders := []string{"phases", "jobs", "answers", "split", "sources", "smoke", attemptsFolder}
+	stateFolders := []string{"phases", "jobs", "answers", "split", "sources", "smoke", attemptsFolder, rundir.RenderingsDir, rundir.EditsDir}
 	for _, name := range append(append([]string{}, skill.Canonical...), stateFolders...) {
 		path := filepath.Join(dir.Path, name)
 		info, err := os.Lstat(path)

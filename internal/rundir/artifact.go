@@ -49,10 +49,13 @@ func (d Dir) WriteArtifact(name string, data []byte) (wrote bool, f *finding.Fin
 		return false, nil, err
 	}
 	ours := onDisk == "" || known && (onDisk == last.SHA256 || onDisk == last.Before)
+	if onDisk != want && !ours && !known {
+		return false, planted(path, name, onDisk), nil
+	}
+	if err := d.keepRendering(name, data, want); err != nil {
+		return false, nil, err
+	}
 	if onDisk != want && !ours {
-		if !known {
-			return false, planted(path, name, onDisk), nil
-		}
 		return d.offer(name, path, data, last, rendered)
 	}
 	if last.SHA256 != want || last.Offered != "" {
@@ -73,10 +76,9 @@ func (d Dir) WriteArtifact(name string, data []byte) (wrote bool, f *finding.Fin
 func (d Dir) offer(name, path string, data []byte, last rendering, rendered map[string]rendering) (bool, *finding.Finding, error) {
 	beside := newName(path)
 	f := &finding.Finding{Code: "artifact_edited_by_hand", Severity: finding.Warning, Where: &finding.Where{Path: path},
-		What: name + " was edited by hand and is kept; what would be written now is in " + filepath.Base(beside),
-		Remedy: fmt.Sprintf("compare the two; delete %s and call again to take the new one, or delete %s to keep yours",
-			name, filepath.Base(beside))}
-	if !strings.EqualFold(filepath.Ext(path), ".md") {
+		What:   name + " was edited by hand and is kept; what would be written now is in " + filepath.Base(beside),
+		Remedy: fmt.Sprintf("compare the two; delete %s and call again to take the new one, or delete %s to keep yours", name, filepath.Base(beside))}
+	if !isMarkdown(name) {
 		f.Severity = finding.Error // phases read it: two truths are none
 	}
 	want := HashBytes(data)

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/trainwright/trainwright/internal/finding"
 )
@@ -121,10 +119,8 @@ func (d Dir) outputFinding(phase, path, change, sha string) finding.Finding {
 	switch {
 	case change == wentMissing:
 		f.Code, f.What = "artifact_missing", fmt.Sprintf("%s, which %s had written, is missing", path, phase)
-	case change == changed && strings.EqualFold(filepath.Ext(path), ".md"):
-		f.Code, f.Severity = "artifact_edited_by_hand", finding.Warning
-		f.What = fmt.Sprintf("%s was edited after %s had written it", path, phase)
-		f.Remedy = "it is kept as it is and never overwritten; later phases read the JSON beside it, so send what should count to phase_" + phase
+	case change == changed && isMarkdown(path):
+		return d.editedFinding(path, phase)
 	default:
 		f.Code, f.What = "artifact_edited", fmt.Sprintf("%s %s after %s had written it", path, change, phase)
 	}

@@ -190,13 +190,13 @@ func (w *dataWork) renderColumns(m *markdown) {
 	for _, name := range w.profile.Order {
 		c := w.profile.Columns[name]
 		note := w.choice.Columns[name]
-		rows = append(rows, []string{code(name), c.Type, fmt.Sprint(c.Missing), fmt.Sprint(c.Distinct), number(c.Min), number(c.Mean), number(c.Max), strings.TrimSpace(note.Unit + " " + note.Meaning)})
+		rows = append(rows, []string{code(name), c.Type, fmt.Sprint(c.Missing), fmt.Sprint(c.Distinct), number(c.Min), number(c.Mean), number(c.Max), note.Unit, note.Meaning})
 		if len(rows) == 60 {
 			m.line("The first 60 of %d columns:\n", len(w.profile.Order))
 			break
 		}
 	}
-	m.table("None.", []string{"column", "type", "missing", "distinct", "min", "mean", "max", "unit, meaning"}, rows)
+	m.table("None.", []string{"column", "type", "missing", "distinct", "min", "mean", "max", "unit", "meaning"}, rows)
 	m.line("\n%d rows read of %d; %d are identical to an earlier one; %d are ragged.", w.profile.Coverage.RowsRead, w.profile.Coverage.Rows, w.profile.Duplicates.Rows, w.profile.BadTotal)
 }
 

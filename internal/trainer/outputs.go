@@ -61,7 +61,7 @@ func noOutput(run *engine.Run, path string) bool {
 
 // knowledgeFolders and knowledgeFiles are what a run keeps of its own in its trainer_workdir, beside its canonical artifacts.
 var (
-	knowledgeFolders = []string{"phases", "jobs", "answers", "split", "sources", "attempts", "smoke"}
+	knowledgeFolders = []string{"phases", "jobs", "answers", "split", "sources", "attempts", "smoke", rundir.RenderingsDir, rundir.EditsDir}
 	knowledgeFiles   = []string{ownedFile, "rendered.json", "events.jsonl", "adopted.json"}
 )
 

@@ -20,6 +20,7 @@ import (
 // AcquisitionInput is the section of phase_0_input_acquisition.
 type AcquisitionInput struct {
 	Sources []SourceInput `json:"sources,omitempty" jsonschema_description:"More sources to capture, beside those the handoff names."`
+	engine.EditedInput
 }
 
 // SourceInput is one source that the agent adds. Ref is a path inside the workspace or a read root, or a URL; Text is the text

@@ -19,6 +19,7 @@ type KnowledgeInput struct {
 	Accept  []string         `json:"accept,omitempty" jsonschema_description:"Ids of candidate facts to take, such as f3. Candidates without a rival are taken anyway."`
 	Facts   []FactInput      `json:"facts,omitempty" jsonschema_description:"Facts found in the sources, each with a verbatim quote."`
 	Resolve []engine.Resolve `json:"resolve,omitempty" jsonschema_description:"Which of two conflicting facts holds."`
+	engine.EditedInput
 }
 
 // FactInput is a fact as the agent states it. A CONFIRMED one needs source and quote.
@@ -291,9 +292,25 @@ func (l *ledger) contribute(old knowledgeAnswers, fresh KnowledgeInput) knowledg
 		if r.OfHandoff() {
 			continue // the engine has settled it
 		}
+		if r.Keep == keepNew {
+			r.Keep = l.newest(canonicalField(r.Field))
+		}
 		settle(r.Keep, r.Field, r.Why, "resolve")
 	}
 	return good
+}
+
+// keepNew stands for the agent's newest fact of a field, whose id a call that brings it can't know.
+const keepNew = "new"
+
+// newest is the id of the last fact of a field that the agent has stated, or "".
+func (l *ledger) newest(field string) string {
+	for i := len(l.facts) - 1; i >= 0; i-- {
+		if f := l.facts[i]; f.By == byAgent && f.Field == field {
+			return f.ID
+		}
+	}
+	return ""
 }
 
 // canonicalField lets a fact be named the way people name it.
@@ -341,8 +358,12 @@ func (l *ledger) settle() {
 		}
 		if id := l.keep[field]; id != "" {
 			for _, i := range at {
-				if l.facts[i].ID == id && (l.facts[best].By != byUser || l.facts[i].By == byUser) {
+				switch {
+				case l.facts[i].ID != id || i == best:
+				case l.facts[best].By != byUser || l.facts[i].By == byUser:
 					best = i
+				case !sameValue(l.facts[i].Value, l.facts[best].Value):
+					l.findings = append(l.findings, handoffHolds(l.facts[best], l.facts[i]))
 				}
 			}
 		}
@@ -367,6 +388,14 @@ func (l *ledger) settle() {
 		}
 		return 1
 	})
+}
+
+// handoffHolds tells that what was settled on does not take the place of what the user's handoff says.
+func handoffHolds(user, other evidence.Fact) finding.Finding {
+	return finding.Finding{Code: "handoff_holds", Severity: finding.Warning,
+		What:  fmt.Sprintf("%s stays %s (%s, by the user's handoff); %s (%s) is not taken", user.Field, show(user.Value), user.ID, show(other.Value), other.ID),
+		Where: &finding.Where{Field: user.Field}, Expected: show(user.Value),
+		Remedy: "when the user has changed it: send trainer the run_id, the field in step_handoff, and \"resolve\": [{\"field\": …, \"keep\": \"sent\"}]"}
 }
 
 func conflict(kept, other evidence.Fact) finding.Finding {

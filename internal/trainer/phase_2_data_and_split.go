@@ -21,6 +21,7 @@ import (
 // DataAndSplitInput is the section of phase_2_data_and_split.
 type DataAndSplitInput struct {
 	Data DataChoice `json:"data,omitzero" jsonschema_description:"What the columns mean and how the data is split. Leave out what the handoff or the script says already."`
+	engine.EditedInput
 }
 
 // DataChoice is the agent's judgement about the data.

@@ -17,6 +17,7 @@ import (
 type StrategyInput struct {
 	Propose  bool     `json:"propose,omitempty" jsonschema_description:"Fill every open field as ASSUMPTION with its reason."`
 	Strategy Strategy `json:"strategy,omitzero" jsonschema_description:"Values to set. What the handoff or the script's defaults say need not be repeated."`
+	engine.EditedInput
 }
 
 // strategyPhase is phase 3: every field of the strategy with where it comes from, checked against facts and data.

@@ -24,6 +24,7 @@ type CodegenInput struct {
 	Arguments  map[string]any `json:"arguments,omitempty" jsonschema_description:"Values for arguments of the script that nothing else sets, by name."`
 	LandIn     string         `json:"land_in,omitempty" jsonschema:"enum=code_save_dir,enum=repository" jsonschema_description:"repository is the coder's work."`
 	Smoke      string         `json:"smoke,omitempty" jsonschema:"enum=run,enum=skip" jsonschema_description:"skip leaves out the run of one epoch on a few rows."`
+	engine.EditedInput
 }
 
 // CodeFile is a file that the agent sends: path relative to code_save_dir.

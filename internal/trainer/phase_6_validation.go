@@ -24,6 +24,7 @@ import (
 type ValidationInput struct {
 	Checks []string `json:"checks,omitempty" jsonschema_description:"Extra criteria, such as accuracy >= 0.9."`
 	Adopt  *Adopt   `json:"adopt,omitempty" jsonschema_description:"For execution_intent validate_only: a run that was started elsewhere."`
+	engine.EditedInput
 }
 
 // Adopt names the folder of a run that was started elsewhere.
