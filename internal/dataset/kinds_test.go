@@ -3,9 +3,12 @@ package dataset
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -198,27 +201,128 @@ func TestADamagedParquetNeverHangs(t *testing.T) {
 	}
 }
 
-func TestABombIsRefused(t *testing.T) {
-	defer func(usual int64) { bombBytes = usual }(bombBytes)
-	bombBytes = 32 << 20
-	path := filepath.Join(t.TempDir(), "bomb.csv.gz")
+// bomb packs a text again and again, best it can.
+func bomb(t *testing.T, name, head, line string, size int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
 	file, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w, _ := gzip.NewWriterLevel(file, gzip.BestCompression)
-	line := bytes.Repeat([]byte("1,1\n"), 1<<18)
-	_, _ = w.Write([]byte("a,b\n"))
-	for range 64 {
-		_, _ = w.Write(line)
+	_, _ = w.Write([]byte(head))
+	lines := bytes.Repeat([]byte(line), (1<<20)/len(line))
+	for written := 0; written < size; written += len(lines) {
+		_, _ = w.Write(lines)
 	}
 	if err := errors.Join(w.Close(), file.Close()); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
-	profile, found, err := ProfileTable(background, path, ProfileOptions{MaxBytes: 1 << 40})
-	if err != nil || profile.Coverage.Whole || !slices.Contains(codes(found), "gzip_bomb") {
-		t.Errorf("%v %v after %s", found, err, time.Since(began))
+	return path
+}
+
+// A small file that unpacks to half a gigabyte is given up for what it is: with rows, with nothing but blank lines, and where
+// the caller wants to read on and on.
+func TestABombIsRefused(t *testing.T) {
+	for name, c := range map[string]struct{ file, head, line string }{
+		"rows":              {"bomb.csv.gz", "a,b\n", "1,1\n"},
+		"blank lines":       {"bomb.csv.gz", "", "\n"},
+		"blank lines below": {"bomb.csv.gz", "a,b\n", "\n"},
+		"blank JSON lines":  {"bomb.jsonl.gz", "{\"a\": 1}\n", "\n"},
+		"spaces in JSON":    {"bomb.json.gz", "[{\"a\": 1},", " "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := bomb(t, c.file, c.head, c.line, 512<<20)
+			began := time.Now()
+			profile, found, err := ProfileTable(background, path, ProfileOptions{MaxBytes: 1 << 40})
+			if err != nil {
+				var refused *finding.Refused
+				if !errors.As(err, &refused) || refused.Findings[0].Code != "gzip_bomb" {
+					t.Errorf("%v after %s", err, time.Since(began))
+				}
+			} else if profile.Coverage.Whole || !slices.Contains(codes(found), "gzip_bomb") {
+				t.Errorf("%v after %s", codes(found), time.Since(began))
+			}
+		})
+	}
+}
+
+// A bound holds, and a cancelled call ends, also where nothing but blank lines is left to read.
+func TestBlankLinesEnd(t *testing.T) {
+	const blank = 96 << 20 // below what counts as a bomb
+	for name, head := range map[string]string{"csv": "a,b\n1,2\n", "jsonl": "{\"a\": 1}\n", "spaces": "a,b\n1,2\n"} {
+		t.Run(name, func(t *testing.T) {
+			line := "\n"
+			if name == "spaces" {
+				line = "  \n"
+			}
+			path := bomb(t, "blank."+name, head, line, blank)
+			profile, found, err := ProfileTable(background, path, ProfileOptions{MaxBytes: 1 << 20})
+			if err != nil || profile.Coverage.RowsRead != 1 || profile.Coverage.Whole || !slices.Contains(codes(found), "coverage_partial") {
+				t.Errorf("%+v %v %v", profile.Coverage, codes(found), err)
+			}
+			ctx, cancel := context.WithCancel(background)
+			timer := time.AfterFunc(20*time.Millisecond, cancel)
+			defer timer.Stop()
+			began := time.Now()
+			_, _, err = ProfileTable(ctx, path, ProfileOptions{})
+			if took := time.Since(began); !errors.Is(err, context.Canceled) && took > time.Second {
+				t.Errorf("%v after %s", err, took)
+			}
+		})
+	}
+}
+
+// The number of rows that a packed file holds is projected from what was unpacked.
+func TestRowsOfAPackedFile(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("id,a,b\n")
+	rng := rand.New(rand.NewPCG(1, 2))
+	const rows = 400_000
+	for i := range rows {
+		fmt.Fprintf(&text, "%d,%d,%.4f\n", i, rng.IntN(1000), rng.Float64())
+	}
+	path := write(t, "many.csv.gz", packed(t, text.String()))
+	for _, share := range []int{20, 5, 2} {
+		p, found, err := ProfileTable(background, path, ProfileOptions{MaxBytes: int64(text.Len() / share)})
+		if err != nil || p.Coverage.Whole || !p.Coverage.Estimated {
+			t.Fatalf("%+v %v", p.Coverage, err)
+		}
+		if off := float64(p.Coverage.Rows)/rows - 1; math.Abs(off) > 0.2 {
+			t.Errorf("1/%d read: %d rows, off by %.0f %%", share, p.Coverage.Rows, 100*off)
+		}
+		if f := found[slices.Index(codes(found), "coverage_partial")]; !strings.Contains(f.What, "bytes of text, about") {
+			t.Errorf("coverage: %s", f.What)
+		}
+	}
+}
+
+// What ended a reading is told, and not the bound where that was not it.
+func TestCoverageSaysWhatEndedIt(t *testing.T) {
+	_, found, err := ProfileTable(background, write(t, "a.csv", "a,b\n1,2\n3,\"open\n"), ProfileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := found[slices.Index(codes(found), "coverage_partial")]
+	if !strings.Contains(f.What, "reading ended there (quote_unterminated)") || strings.Contains(f.Remedy, "max_bytes") {
+		t.Errorf("%s; %s", f.What, f.Remedy)
+	}
+}
+
+// Wide characters without a byte order mark are named, with the command that converts them.
+func TestWideTextIsNamed(t *testing.T) {
+	for order, pair := range map[string]func(byte) string{
+		"LE": func(c byte) string { return string([]byte{c, 0}) }, "BE": func(c byte) string { return string([]byte{0, c}) }} {
+		var wide string
+		for _, c := range []byte("station,temperature\nA,1.5\nB,2.5\n") {
+			wide += pair(c)
+		}
+		_, _, err := ProfileTable(background, write(t, "wide.csv", wide), ProfileOptions{})
+		var refused *finding.Refused
+		if !errors.As(err, &refused) || refused.Findings[0].Code != "not_text" || refused.Findings[0].Remedy != "convert it: iconv -f UTF-16"+order+" -t UTF-8" {
+			t.Errorf("%s: %v", order, err)
+		}
 	}
 }
 

@@ -145,7 +145,7 @@ func CheckParts(ctx context.Context, parts map[string]string, idColumn, target s
 func checkParts(ctx context.Context, parts map[string]string, id, target string, dialect Dialect) ([]Leak, []finding.Finding, error) {
 	c := &partsChecker{seed: maphash.MakeSeed(), names: sortedParts(parts), paths: parts, id: id, target: target,
 		ids: map[uint64]seenRow{}, rows: map[uint64]seenRow{}, features: map[uint64]seenRow{}, leaks: newLeaks()}
-	out, err := c.agree(dialect)
+	out, err := c.agree(ctx, dialect)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -164,10 +164,10 @@ func checkParts(ctx context.Context, parts map[string]string, id, target string,
 }
 
 // agree finds the columns that all parts share.
-func (c *partsChecker) agree(dialect Dialect) ([]finding.Finding, error) {
+func (c *partsChecker) agree(ctx context.Context, dialect Dialect) ([]finding.Finding, error) {
 	var out []finding.Finding
 	for i, name := range c.names {
-		t, err := openTable(c.paths[name], dialect)
+		t, err := openTable(ctx, c.paths[name], dialect)
 		if err != nil {
 			return nil, err
 		}
@@ -199,7 +199,7 @@ func (c *partsChecker) agree(dialect Dialect) ([]finding.Finding, error) {
 // walk compares one part with those before it.
 func (c *partsChecker) walk(ctx context.Context, part uint8, dialect Dialect) error {
 	path := c.paths[c.names[part]]
-	t, err := openTable(path, dialect)
+	t, err := openTable(ctx, path, dialect)
 	if err != nil {
 		return err
 	}

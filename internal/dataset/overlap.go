@@ -62,7 +62,7 @@ func unitFinding(leak Leak, spec SplitSpec) finding.Finding {
 
 // walkColumn calls visit with a column's value in every row of a part.
 func walkColumn(ctx context.Context, path, column string, spec SplitSpec, visit func(r *Record, value []byte, at int) error) error {
-	t, err := openTable(path, spec.Dialect)
+	t, err := openTable(ctx, path, spec.Dialect)
 	if err != nil {
 		return err
 	}

@@ -3,20 +3,29 @@ package dataset
 import (
 	"bufio"
 	"compress/gzip"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 )
 
-// A packed file may hold far more than it shows. Text packs at ten to one, dull text at a hundred to one; beyond this it is made to
-// exhaust its reader.
+// A packed file may hold far more than it shows. Text packs at ten to one, dull text at a hundred to one; from here on it is made
+// to exhaust its reader.
 const bombRatio = 400
 
-// bombBytes is how much text hurts nobody, however it is packed; tests set it lower.
-var bombBytes int64 = 1 << 30
+// bombBytes is how much text hurts nobody, however it is packed.
+const bombBytes = 128 << 20
 
-// unpacked is the text of a file, unpacked where it is gzip (RFC 1952), with how many bytes of the file were read.
+// errPastBound ends the text where no record can begin before the bound that was asked for.
+var errPastBound = errors.New("the bound of what is read is passed")
+
+// unpacked is the text of a file, unpacked where it is gzip (RFC 1952), with how many bytes of the file were read. It ends with
+// its context, and, where it is bounded, a longest record behind the bound: blank lines end no record and would be read for ever.
 type unpacked struct {
+	ctx    context.Context
+	end    int64 // of what may be read, 0 for all
 	file   *bufio.Reader
 	text   io.Reader
 	packed bool
@@ -37,8 +46,11 @@ func (c *counted) Read(b []byte) (int, error) {
 
 const gzipMagic = "\x1f\x8b"
 
-func newUnpacked(src io.Reader) (*unpacked, error) {
-	u := &unpacked{raw: &counted{r: src}}
+func newUnpacked(ctx context.Context, src io.Reader, maxBytes int64) (*unpacked, error) {
+	u := &unpacked{ctx: ctx, raw: &counted{r: src}}
+	if maxBytes > 0 && maxBytes < math.MaxInt64-2*MaxRecord {
+		u.end = maxBytes + 2*MaxRecord
+	}
 	u.file = bufio.NewReaderSize(u.raw, 256<<10)
 	u.text = u.file
 	if head, _ := u.file.Peek(len(gzipMagic)); string(head) == gzipMagic {
@@ -52,11 +64,17 @@ func newUnpacked(src io.Reader) (*unpacked, error) {
 }
 
 func (u *unpacked) Read(b []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if u.end > 0 && u.given >= u.end {
+		return 0, errPastBound
+	}
 	n, err := u.text.Read(b)
 	u.given += int64(n)
 	switch {
 	case !u.packed:
-	case u.given > bombBytes && u.given > bombRatio*u.raw.n:
+	case u.given >= bombBytes && float64(u.given) >= bombRatio*u.used():
 		return 0, &RecordError{Code: "gzip_bomb", Line: 1, Byte: u.raw.n, Why: fmt.Sprintf("%d bytes of the file have become %d: it is made to exhaust its reader", u.raw.n, u.given)}
 	case err != nil && err != io.EOF:
 		return n, &RecordError{Code: "gzip_damaged", Line: 1, Byte: u.raw.n, Why: fmt.Sprintf("the packed file breaks off or is damaged after %d bytes: %v", u.raw.n, err)}
@@ -64,9 +82,12 @@ func (u *unpacked) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// used is how many bytes of the file the text so far was made of: what was read, less what was read ahead.
+func (u *unpacked) used() float64 { return float64(u.raw.n - int64(u.file.Buffered())) }
+
 // beginning reads the first bytes of a file's text.
-func beginning(file *os.File, data []byte) (n int, packed bool, err error) {
-	u, err := newUnpacked(file)
+func beginning(ctx context.Context, file *os.File, data []byte) (n int, packed bool, err error) {
+	u, err := newUnpacked(ctx, file, 0)
 	if err != nil {
 		return 0, true, err
 	}

@@ -35,7 +35,7 @@ func WriteParts(ctx context.Context, path string, split *Split, dir, outDir stri
 		}
 		return out, nil, nil
 	}
-	t, err := openTable(path, split.Dialect)
+	t, err := openTable(ctx, path, split.Dialect)
 	if err != nil {
 		return nil, nil, err
 	}

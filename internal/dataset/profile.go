@@ -89,14 +89,15 @@ type profiler struct {
 	key       []byte
 	duplicate Duplicates
 	copies    *copies
-	offset    int64 // behind the last record read
+	offset    int64            // behind the last record read
+	broken    *finding.Finding // what ended the reading before the bound
 }
 
 // ProfileTable reads a table (delimited text, JSON Lines, a JSON array of objects, Parquet; text also packed with gzip) in bounded memory and describes it. A file that is no text table is refused
 // (*finding.Refused: file_missing, file_unreadable, path_is_directory, file_empty, not_text, delimiter_invalid,
 // column_unknown). Damage inside the file comes as findings beside the profile of what could be read.
 func ProfileTable(ctx context.Context, path string, opts ProfileOptions) (*Profile, []finding.Finding, error) {
-	t, err := openTable(path, opts.Dialect)
+	t, err := openBounded(ctx, path, opts.Dialect, opts.MaxBytes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -119,6 +120,7 @@ func ProfileTable(ctx context.Context, path string, opts ProfileOptions) (*Profi
 	if err != nil {
 		return nil, nil, err
 	}
+	p.broken = broken
 	profile := p.finish()
 	found := t.findings()
 	if broken != nil {
@@ -132,6 +134,10 @@ func (p *profiler) read(ctx context.Context) (*finding.Finding, error) {
 	for p.opts.MaxBytes <= 0 || p.offset < p.opts.MaxBytes {
 		record, err := p.table.next(ctx)
 		if err == io.EOF {
+			return nil, nil
+		}
+		if errors.Is(err, errPastBound) {
+			p.offset = max(p.offset, p.opts.MaxBytes)
 			return nil, nil
 		}
 		if f := p.table.recordFinding(err); f != nil {
@@ -155,7 +161,7 @@ func (p *profiler) read(ctx context.Context) (*finding.Finding, error) {
 	// The bound may have fallen behind the last record; only a further read tells.
 	if record, err := p.table.source.Next(); err == nil {
 		p.offset = record.Byte
-	} else if p.table.ended = err == io.EOF; err != io.EOF && !errors.As(err, new(*RecordError)) {
+	} else if p.table.ended = err == io.EOF; err != io.EOF && !errors.Is(err, errPastBound) && !errors.As(err, new(*RecordError)) {
 		return nil, p.table.refuse(err)
 	}
 	return nil, nil
@@ -220,9 +226,7 @@ func (p *profiler) findings(profile *Profile) []finding.Finding {
 			What: fmt.Sprintf("only the first %d records were compared with each other", p.opts.DuplicateBound)})
 	}
 	if !profile.Coverage.Whole {
-		out = append(out, finding.Finding{Code: "coverage_partial", Severity: finding.Note, Where: &finding.Where{Path: path, Byte: p.offset},
-			What:   fmt.Sprintf("the profile rests on the first %d records, %d of %d bytes", profile.Coverage.RowsRead, p.offset, p.table.size),
-			Remedy: "raise max_bytes to read all"})
+		out = append(out, p.partial(profile))
 	}
 	for i, name := range profile.Order {
 		out = append(out, columnFindings(path, profile.Columns[name], p.columns[i])...)
@@ -232,6 +236,22 @@ func (p *profiler) findings(profile *Profile) []finding.Finding {
 		out = append(out, p.copies.findings(path, profile.Order, p.opts.ID)...)
 	}
 	return out
+}
+
+// partial tells how far the profile reaches, and what ended it.
+func (p *profiler) partial(profile *Profile) finding.Finding {
+	read := fmt.Sprintf("%d of %d bytes", p.offset, p.table.size)
+	if p.table.text != nil && p.table.text.packed {
+		read = fmt.Sprintf("%d bytes of text, about %.0f %% of the file", p.offset, 100*p.table.share(p.offset))
+	}
+	f := finding.Finding{Code: "coverage_partial", Severity: finding.Note, Where: &finding.Where{Path: p.table.path, Byte: p.offset},
+		What:   fmt.Sprintf("the profile rests on the first %d records, %s; where the rows are sorted, the others may look otherwise", profile.Coverage.RowsRead, read),
+		Remedy: "raise max_bytes to read all"}
+	if p.broken != nil {
+		f.What = fmt.Sprintf("the profile rests on the first %d records, %s: reading ended there (%s)", profile.Coverage.RowsRead, read, p.broken.Code)
+		f.Remedy = "mend the file at that place, then profile it again"
+	}
+	return f
 }
 
 func columnFindings(path string, c *Column, g *gatherer) []finding.Finding {

@@ -40,7 +40,7 @@ func (s *scanned) dialect() Dialect {
 // scanRows reads what a split needs to know of each row. Any damage refuses the file: a split of it would not mean the same to
 // the script that reads it.
 func scanRows(ctx context.Context, path string, spec SplitSpec) (*scanned, error) {
-	t, err := openTable(path, spec.Dialect)
+	t, err := openTable(ctx, path, spec.Dialect)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (s *scanned) uniqueIDs(ctx context.Context, spec SplitSpec) error {
 
 // idAt reads the id of one row again, since a split keeps only hashes.
 func idAt(ctx context.Context, path string, spec SplitSpec, number int64) (string, error) {
-	t, err := openTable(path, spec.Dialect)
+	t, err := openTable(ctx, path, spec.Dialect)
 	if err != nil {
 		return "", err
 	}

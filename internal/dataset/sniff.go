@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -70,6 +71,9 @@ func notText(path string, data []byte) *finding.Finding {
 		}
 	}
 	nul := bytes.IndexByte(data, 0)
+	if order := wideOrder(data); what == "" && order != "" {
+		what, remedy = "the file is UTF-16 text without a byte order mark", "convert it: iconv -f UTF-16"+order+" -t UTF-8"
+	}
 	if what == "" && nul >= 0 && bytes.Count(data, []byte{0})*100 > len(data) {
 		what = "the file is binary"
 	}
@@ -80,10 +84,30 @@ func notText(path string, data []byte) *finding.Finding {
 		Where: &finding.Where{Path: path, Byte: int64(max(nul, 0))}, Expected: "comma, tab, semicolon or pipe separated text, JSON Lines, or Parquet", Remedy: remedy}
 }
 
+// wideOrder is the byte order ("LE", "BE") of UTF-16 text of mostly Western letters, whose every second byte is NUL; "" for anything
+// else.
+func wideOrder(data []byte) string {
+	var nul [2]int
+	for i, c := range data {
+		if c == 0 {
+			nul[i&1]++
+		}
+	}
+	half := len(data) / 2
+	switch {
+	case half < 8:
+	case 10*nul[1] >= 8*half && 10*nul[0] <= half:
+		return "LE"
+	case 10*nul[0] >= 8*half && 10*nul[1] <= half:
+		return "BE"
+	}
+	return ""
+}
+
 // lookAt reads the beginning of src and decides how it is written.
-func lookAt(path string, src *os.File, dialect Dialect) (*sample, error) {
+func lookAt(ctx context.Context, path string, src *os.File, dialect Dialect) (*sample, error) {
 	data := make([]byte, sampleSize)
-	n, packed, err := beginning(src, data)
+	n, packed, err := beginning(ctx, src, data)
 	whole := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 	if err != nil && !whole {
 		return nil, fmt.Errorf("read %s: %w", path, err)

@@ -177,7 +177,7 @@ func (s *scanned) writeIDs(ctx context.Context, split *Split, names []string, pa
 		defer file.abandon()
 		files[i] = file
 	}
-	t, err := openTable(s.path, s.dialect())
+	t, err := openTable(ctx, s.path, s.dialect())
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func (f *fitter) stat(i int) (Stat, bool) {
 // Statistics fits mean and deviation on a file, which must be the train part. No columns means every column that is
 // numeric throughout; a named column that is not there (column_unknown) or not numeric (column_not_numeric) is refused.
 func Statistics(ctx context.Context, path string, columns []string) (map[string]Stat, error) {
-	t, err := openTable(path, Dialect{})
+	t, err := openTable(ctx, path, Dialect{})
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (t *table) each(ctx context.Context, visit func(*Record) error) error {
 // those records from 0. Records that can't be read are passed over, and what they hold with them; text that can't be cut any further is refused.
 // The fields hold until visit returns.
 func EachRow(ctx context.Context, path string, columns []string, visit func(number int, fields [][]byte) error) error {
-	t, err := openTable(path, Dialect{})
+	t, err := openTable(ctx, path, Dialect{})
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ const maxTargets = 5_000_000
 // Targets returns each row's target as it is written (without surrounding spaces), by id, to compute metrics again.
 // Without an id column the ids are row-<n>. Refused: a damaged file, column_unknown, id_duplicate, id_missing, too_many_rows.
 func Targets(ctx context.Context, path, idColumn, target string) (map[string]string, error) {
-	t, err := openTable(path, Dialect{})
+	t, err := openTable(ctx, path, Dialect{})
 	if err != nil {
 		return nil, err
 	}

@@ -41,18 +41,20 @@ const keptExamples = 10
 
 // table is an open file with its columns known. next yields the data records; what is odd about the text gathers on the way.
 type table struct {
-	path   string
-	file   *os.File
-	size   int64
-	sum    hash.Hash
-	reader *Reader   // of delimited text; nil for other kinds
-	source records   // what yields the records: reader, or that of another kind
-	text   *unpacked // nil for Parquet
-	ended  bool
-	format Format
-	names  []string
-	index  map[string]int
-	header []byte // the header record with its line end, nil without one
+	ctx      context.Context // of the call that opened it: reading happens inside that call
+	maxBytes int64
+	path     string
+	file     *os.File
+	size     int64
+	sum      hash.Hash
+	reader   *Reader   // of delimited text; nil for other kinds
+	source   records   // what yields the records: reader, or that of another kind
+	text     *unpacked // nil for Parquet
+	ended    bool
+	format   Format
+	names    []string
+	index    map[string]int
+	header   []byte // the header record with its line end, nil without one
 
 	number   int64 // 0-based number of the current data record
 	rows     int64 // data records so far
@@ -73,7 +75,13 @@ type oddities struct {
 }
 
 // openTable opens a text table and reads its header. A file that is none is refused.
-func openTable(path string, dialect Dialect) (*table, error) {
+func openTable(ctx context.Context, path string, dialect Dialect) (*table, error) {
+	return openBounded(ctx, path, dialect, 0)
+}
+
+// openBounded is openTable for who reads no record that begins behind maxBytes of the text; 0 bounds nothing. The context ends
+// every read, also where a file holds no record for long.
+func openBounded(ctx context.Context, path string, dialect Dialect, maxBytes int64) (*table, error) {
 	info, err := os.Stat(path)
 	if f := unusableFile(path, info, err); f != nil {
 		return nil, finding.Refuse(*f)
@@ -82,7 +90,7 @@ func openTable(path string, dialect Dialect) (*table, error) {
 	if f := unusableFile(path, info, err); f != nil {
 		return nil, finding.Refuse(*f)
 	}
-	t := &table{path: path, file: file, size: info.Size(), sum: sha256.New(), number: -1}
+	t := &table{ctx: ctx, maxBytes: maxBytes, path: path, file: file, size: info.Size(), sum: sha256.New(), number: -1}
 	if err := t.begin(dialect); err != nil {
 		file.Close()
 		return nil, err
@@ -111,7 +119,7 @@ func unusableFile(path string, info fs.FileInfo, err error) *finding.Finding {
 
 // begin looks at the file, then starts reading it from the first byte and takes the header.
 func (t *table) begin(dialect Dialect) error {
-	s, err := lookAt(t.path, t.file, dialect)
+	s, err := lookAt(t.ctx, t.path, t.file, dialect)
 	if err != nil {
 		return t.refuse(err)
 	}
@@ -121,7 +129,7 @@ func (t *table) begin(dialect Dialect) error {
 	if s.kind == KindParquet {
 		return t.beginParquet()
 	}
-	t.text, err = newUnpacked(io.TeeReader(t.file, t.sum))
+	t.text, err = newUnpacked(t.ctx, io.TeeReader(t.file, t.sum), t.maxBytes)
 	if err != nil {
 		return t.refuse(err)
 	}
@@ -225,7 +233,7 @@ func (t *table) takeHeader(s *sample, headerless bool) error {
 	for {
 		record, err := t.reader.Next()
 		switch {
-		case err == io.EOF:
+		case err == io.EOF || errors.Is(err, errPastBound):
 			return finding.Refuse(onlyBlank(t.path))
 		case err != nil:
 			return t.refuse(err)
@@ -256,7 +264,7 @@ func (t *table) countFields(s *sample) (int, error) {
 		return 0, fmt.Errorf("read %s: %w", t.path, err)
 	}
 	defer file.Close()
-	again, err := newUnpacked(file)
+	again, err := newUnpacked(t.ctx, file, t.maxBytes)
 	if err != nil {
 		return 0, t.refuse(err)
 	}
@@ -267,7 +275,7 @@ func (t *table) countFields(s *sample) (int, error) {
 	for {
 		record, err := reader.Next()
 		switch {
-		case err == io.EOF:
+		case err == io.EOF || errors.Is(err, errPastBound):
 			return 0, finding.Refuse(onlyBlank(t.path))
 		case err != nil:
 			return 0, t.refuse(err)
@@ -278,7 +286,7 @@ func (t *table) countFields(s *sample) (int, error) {
 }
 
 func onlyBlank(path string) finding.Finding {
-	return finding.Finding{Code: "file_empty", Severity: finding.Error, What: "the file holds only blank lines",
+	return finding.Finding{Code: "file_empty", Severity: finding.Error, What: "the file holds only blank lines, as far as it was read",
 		Where: &finding.Where{Path: path}, Expected: "a header and data records", Remedy: "check that it was written completely"}
 }
 
@@ -418,13 +426,14 @@ func (t *table) refuse(err error) error {
 	return fmt.Errorf("read %s: %w", t.path, err)
 }
 
-// share is how much of the file stands before an offset of its text.
+// share is how much of the file stands before an offset of its text. How much text a packed file holds is projected from the
+// part of it that was unpacked.
 func (t *table) share(offset int64) float64 {
 	switch rows, ok := t.source.(*parquetRows); {
 	case ok:
 		return float64(t.rows) / float64(max(rows.file.NumRows(), 1))
 	case t.text.packed:
-		return float64(t.text.raw.n) / float64(max(t.size, 1))
+		return t.text.used() / float64(max(t.size, 1)) * float64(offset) / float64(max(t.text.given, 1))
 	}
 	return float64(offset) / float64(max(t.size, 1))
 }
