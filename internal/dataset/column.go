@@ -37,6 +37,7 @@ type BadValue struct {
 type Column struct {
 	Name             string             `json:"name"`
 	Type             string             `json:"type"`
+	Decimal          string             `json:"decimal,omitempty"` // "," where its numbers are written with a decimal comma
 	Missing          int64              `json:"missing"`
 	Absent           int64              `json:"absent,omitempty"` // of these, JSON rows without the key
 	MissingSpellings map[string]int64   `json:"missing_spellings,omitempty"`
@@ -51,8 +52,10 @@ type Column struct {
 	Std              *float64           `json:"std,omitempty"`
 	Quantiles        map[string]float64 `json:"quantiles,omitempty"`
 	QuantilesFrom    int64              `json:"quantiles_from,omitempty"` // set where they come from a sample of that many values
-	Top              []ValueCount       `json:"top,omitempty"`            // most frequent first; those met early where there are more than 4096
-	Bad              []BadValue         `json:"bad,omitempty"`            // the first few values that don't fit the type
+	Sentinels        []ValueCount       `json:"sentinels,omitempty"`      // numbers that may stand for "no value"; they are in the statistics
+	Dates            *Dates             `json:"dates,omitempty"`
+	Top              []ValueCount       `json:"top,omitempty"` // most frequent first; those met early where there are more than 4096
+	Bad              []BadValue         `json:"bad,omitempty"` // the first few values that don't fit the type
 	BadTotal         int64              `json:"bad_total,omitempty"`
 }
 
@@ -71,6 +74,8 @@ type gatherer struct {
 	absent    int64
 	commas    int64 // strings that are numbers with a decimal comma
 	values    frequencies
+	suspects  suspects
+	dates     chronology
 }
 
 func newGatherer(distinct, quantiles int) *gatherer {
@@ -98,6 +103,9 @@ func (g *gatherer) add(seed maphash.Seed, r *Record, i int) {
 	case kindInteger, kindNumber:
 		g.numbers.add(number)
 		g.sample.add(number)
+		g.suspects.add(number, r, i)
+	case kindDate:
+		g.dates.add(value, r, i)
 	case kindString:
 		if isDecimalComma(value) {
 			g.commas++
@@ -123,7 +131,12 @@ func (g *gatherer) finish(name string) *Column {
 		if g.sample.seen > uint64(len(g.sample.kept)) {
 			c.QuantilesFrom = int64(len(g.sample.kept))
 		}
+		g.suspects = g.suspects.found(g.sample.kept)
+		for _, x := range g.suspects {
+			c.Sentinels = append(c.Sentinels, ValueCount{x.at.Value, x.n})
+		}
 	}
+	c.Dates = g.dates.finish()
 	c.Type = g.typeOf(c)
 	return c
 }

@@ -201,6 +201,9 @@ func (p *profiler) finish() *Profile {
 		Duplicates: p.duplicate, Bad: t.bad, BadTotal: t.badTotal, target: p.opts.Target}
 	for i, column := range p.columns {
 		profile.Columns[t.names[i]] = column.finish(t.names[i])
+		if i < len(t.commas) && t.commas[i] {
+			profile.Columns[t.names[i]].Decimal = ","
+		}
 	}
 	profile.Coverage = Coverage{RowsRead: t.rows, Rows: t.rows, Whole: t.ended}
 	if !profile.Coverage.Whole && p.offset > 0 {
@@ -228,6 +231,7 @@ func (p *profiler) findings(profile *Profile) []finding.Finding {
 	if !profile.Coverage.Whole {
 		out = append(out, p.partial(profile))
 	}
+	out = append(out, p.table.decimalFindings()...)
 	for i, name := range profile.Order {
 		out = append(out, columnFindings(path, profile.Columns[name], p.columns[i])...)
 	}
@@ -276,6 +280,11 @@ func columnFindings(path string, c *Column, g *gatherer) []finding.Finding {
 		add("decimal_comma", finding.Warning, g.examples[kindString], fmt.Sprintf("column %q writes numbers with a decimal comma (%q); they are read as text", c.Name, g.examples[kindString][0].Value),
 			"a decimal point", "convert them, or read with decimal=',' in the script")
 	}
+	for _, x := range g.suspects {
+		add("sentinel_suspected", finding.Warning, []BadValue{x.at}, fmt.Sprintf("column %q: %s stands %d time(s), far from all other values: perhaps it says that there is none", c.Name, x.at.Value, x.n),
+			"an empty field where there is no value", fmt.Sprintf("ask the user; if so write them empty, or have the script read them so (pandas: na_values=[%s])", x.at.Value))
+	}
+	out = append(out, dateFindings(path, c)...)
 	if filled == 0 && c.Missing > 0 {
 		add("column_empty", finding.Warning, nil, fmt.Sprintf("column %q holds no value", c.Name), "", "leave it out of the features")
 	} else if c.Distinct == 1 && filled > 1 && c.Missing == 0 {

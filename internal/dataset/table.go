@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -56,6 +57,9 @@ type table struct {
 	index    map[string]int
 	header   []byte // the header record with its line end, nil without one
 
+	commas   []bool  // columns that write a decimal comma; nil for none
+	points   []int64 // how many of their values hold a point and no comma
+	scratch  []byte
 	number   int64 // 0-based number of the current data record
 	rows     int64 // data records so far
 	bad      []BadRow
@@ -148,7 +152,26 @@ func (t *table) begin(dialect Dialect) error {
 	}
 	t.reader = NewReader(t.text, ReaderOptions{Delimiter: s.delim, LineEnd: s.eol, Offset: offset})
 	t.source = t.reader
-	return t.takeHeader(s, headerless)
+	if err := t.takeHeader(s, headerless); err != nil {
+		return err
+	}
+	t.takeDecimals(s)
+	return nil
+}
+
+// takeDecimals finds the columns with decimal commas.
+func (t *table) takeDecimals(s *sample) {
+	if s.delim == ',' {
+		return
+	}
+	records := s.records(s.delim, 1000)
+	if t.format.Header && len(records) > 0 {
+		records = records[1:]
+	}
+	commas := decimalComma(records)
+	if slices.Contains(commas, true) {
+		t.commas, t.points = commas[:min(len(commas), len(t.names))], make([]int64, len(commas))
+	}
 }
 
 func packing(s *sample) string {
@@ -346,6 +369,9 @@ func (t *table) next(ctx context.Context) (*Record, error) {
 		t.number, t.rows = t.rows, t.rows+1
 		t.inspect(record)
 		if len(record.Fields) == len(t.names) {
+			if t.commas != nil {
+				t.pointed(record)
+			}
 			return record, nil
 		}
 		if t.badTotal++; len(t.bad) < keptExamples {

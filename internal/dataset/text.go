@@ -161,12 +161,20 @@ func parseNumber(b []byte) (value float64, integer, ok bool) {
 }
 
 // isDate recognises ISO 8601 as people write it: YYYY-MM-DD or YYYY/MM/DD, alone or followed by T or a space and
-// hh:mm[:ss[.fff]] with an optional Z or offset. Day-first and month-first dates can't be told apart and stay strings.
+// hh:mm[:ss[.fff]] with an optional Z or offset; and DD.MM.YYYY, which nobody writes month first. Day-first and month-first dates
+// with other signs can't be told apart and stay strings.
 func isDate(b []byte) bool {
-	if len(b) < 10 || !digitsAt(b, 0, 4) || !digitsAt(b, 5, 2) || !digitsAt(b, 8, 2) || b[4] != b[7] || b[4] != '-' && b[4] != '/' {
+	if len(b) < 10 {
 		return false
 	}
-	month, day := int(b[5]-'0')*10+int(b[6]-'0'), int(b[8]-'0')*10+int(b[9]-'0')
+	var month, day int
+	two := func(i int) int { return int(b[i]-'0')*10 + int(b[i+1]-'0') }
+	switch {
+	case b[4] == b[7] && (b[4] == '-' || b[4] == '/') && digitsAt(b, 0, 4) && digitsAt(b, 5, 2) && digitsAt(b, 8, 2):
+		month, day = two(5), two(8)
+	case b[2] == '.' && b[5] == '.' && digitsAt(b, 0, 2) && digitsAt(b, 3, 2) && digitsAt(b, 6, 4):
+		day, month = two(0), two(3)
+	}
 	if month < 1 || month > 12 || day < 1 || day > 31 {
 		return false
 	}
@@ -190,16 +198,6 @@ func digitsAt(b []byte, from, n int) bool {
 		}
 	}
 	return true
-}
-
-// isDecimalComma recognises "1,5" and "-0,25": a number in a country that writes a comma for the point.
-func isDecimalComma(b []byte) bool {
-	i := bytes.IndexByte(b, ',')
-	if i < 0 || i == len(b)-1 {
-		return false
-	}
-	whole := bytes.TrimLeft(b[:i], "+-")
-	return digitsAt(whole, 0, len(whole)) && digitsAt(b[i+1:], 0, len(b)-i-1)
 }
 
 // appendNormal appends what a value means rather than how it is spelled: numbers by value, words without case, every

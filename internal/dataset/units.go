@@ -91,11 +91,14 @@ var timeLayouts = func() (layouts []string) {
 	return append(layouts, "2006-01-02", "2006-01")
 }()
 
-// Instant reads a time: a number (year, step, seconds) as itself, a date or time of ISO 8601, also with slashes, as seconds since
-// 1970 (without a zone: UTC).
+// Instant reads a time: a number (year, step, seconds) as itself, a date or time of ISO 8601, also with slashes or as DD.MM.YYYY, as
+// seconds since 1970 (without a zone: UTC).
 func Instant(value string) (at float64, number, ok bool) {
 	if number, _, ok := parseNumber([]byte(value)); ok && !math.IsInf(number, 0) {
 		return number, true, true
+	}
+	if len(value) >= 10 && value[2] == '.' && value[5] == '.' {
+		value = value[6:10] + "-" + value[3:5] + "-" + value[:2] + value[10:]
 	}
 	value = strings.ReplaceAll(value, "/", "-")
 	if len(value) > 10 && value[10] == ' ' {

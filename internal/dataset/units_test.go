@@ -145,7 +145,7 @@ func TestUnitSplitsRefuse(t *testing.T) {
 		{"unknown column", "g,x\na,1\nb,2\n", SplitSpec{Strategy: Group, Group: "h", Fractions: two}, []said{{"column_unknown", finding.Error, 1, 0}}},
 		{"one group", "g,x\na,1\na,2\n", SplitSpec{Strategy: Group, Group: "g", Fractions: two}, []said{{"split_units_few", finding.Error, 0, 0}}},
 		{"no group in a record", "g,x\na,1\n,2\n", SplitSpec{Strategy: Group, Group: "g", Fractions: two}, []said{{"split_value_missing", finding.Error, 3, 8}}},
-		{"day first", "d,x\n31.12.2024,1\n01.01.2025,2\n", SplitSpec{Strategy: Time, Time: "d", Fractions: two}, []said{{"time_unreadable", finding.Error, 2, 4}}},
+		{"day first", "d,x\n31/12/2024,1\n01/01/2025,2\n", SplitSpec{Strategy: Time, Time: "d", Fractions: two}, []said{{"time_unreadable", finding.Error, 2, 4}}},
 		{"two ways", "d,x\n2024-12-31,1\n2025,2\n", SplitSpec{Strategy: Time, Time: "d", Fractions: two}, []said{{"time_unreadable", finding.Error, 3, 17}}},
 		{"window longer than a part", "d,x\n1,1\n2,2\n3,3\n4,4\n", SplitSpec{Strategy: Time, Time: "d", Fractions: two, History: 3, Horizon: 1}, []said{{"part_shorter_than_window", finding.Error, 0, 0}}},
 		{"negative gap", "d,x\n1,1\n2,2\n", SplitSpec{Strategy: Time, Time: "d", Fractions: two, Gap: -1}, []said{{"split_steps_negative", finding.Error, 0, 0}}},
@@ -208,12 +208,12 @@ func TestAGapIsNoStraddlingWindow(t *testing.T) {
 func TestInstants(t *testing.T) {
 	const noon = 1717243200.0 // 2024-06-01 12:00 UTC
 	for _, value := range []string{"2024-06-01T12:00:00Z", "2024-06-01 12:00:00", "2024/06/01 12:00", "2024-06-01 12:00:00.000", "2024-06-01 14:00:00+02:00", "2024-06-01T14:00+0200",
-		"2024-06-01 07:00:00.000000-05", "2024-06-01T12:00Z", "2024-06-01 12:00:00 UTC"} {
+		"2024-06-01 07:00:00.000000-05", "2024-06-01T12:00Z", "2024-06-01 12:00:00 UTC", "01.06.2024 12:00", "01.06.2024 12:00:00"} {
 		if at, number, ok := Instant(value); at != noon || number || !ok {
 			t.Errorf("%s is %v, %v, %v", value, at, number, ok)
 		}
 	}
-	for _, value := range []string{"01.06.2024", "6/1/2024", "2024-02-30", "2024-06-01 25:00", "Jun 1 2024", "2024-W05", "inf", "1e999", "", "2024-06-01 12:00:00 CET"} {
+	for _, value := range []string{"31.02.2024", "1.6.2024", "6/1/2024", "2024-02-30", "2024-06-01 25:00", "Jun 1 2024", "2024-W05", "inf", "1e999", "", "2024-06-01 12:00:00 CET"} {
 		if at, _, ok := Instant(value); ok {
 			t.Errorf("%q is read as %v", value, at)
 		}
