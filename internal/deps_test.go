@@ -53,6 +53,7 @@ var edges = map[string][]string{
 	"internal/checkpoint": {"internal/finding"},
 	"internal/baseline":   {"internal/dataset", "internal/finding", "internal/metrics"},
 	"internal/launch":     {"internal/contract", "internal/engine", "internal/finding", "internal/jobs", "internal/jobs/local", "internal/metrics", "internal/policy", "internal/redact", "internal/rundir"},
+	"internal/coder":      {"internal/contract", "internal/engine", "internal/finding", "internal/project", "internal/pyprobe", "internal/redact", "internal/rundir"},
 	"internal/policy":     {"internal/finding", "internal/rundir"},
 	"internal/review":     {"internal/finding", "internal/pyprobe"},
 	"internal/source":     {"internal/finding"},

@@ -98,7 +98,7 @@ func jobFiles(id, folder string) []jobFile {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || !info.Mode().IsRegular() || isSecretName(e.Name()) || strings.HasSuffix(e.Name(), ".lock") || e.Name() == jobs.ReserveFile {
+		if err != nil || !info.Mode().IsRegular() || redact.SecretName(e.Name()) || strings.HasSuffix(e.Name(), ".lock") || e.Name() == jobs.ReserveFile {
 			continue
 		}
 		files = append(files, jobFile{e.Name(), info.Size(), "job://" + id + "/" + escaped(e.Name())})

@@ -3,6 +3,7 @@ package resources
 import (
 	"errors"
 	"fmt"
+	"github.com/trainwright/trainwright/internal/redact"
 	"io/fs"
 	"os"
 	"path"
@@ -133,7 +134,7 @@ const outside = ".."
 
 // look tells what a name in a folder is, without following a link. Names that may hold secrets are not even looked for.
 func look(at *os.Root, name string) (fs.FileInfo, error) {
-	if isSecretName(name) {
+	if redact.SecretName(name) {
 		return nil, errHidden("files and folders of this name may hold secrets")
 	}
 	info, err := at.Lstat(name)

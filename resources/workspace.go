@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/trainwright/trainwright/internal/redact"
 	"io"
 	"io/fs"
 	"path"
@@ -129,7 +130,7 @@ func (s *Source) entries(o opened) (shown []entry, leftOut int, more bool, err e
 // entry tells of one name in a folder; not ok where it is not to be seen.
 func (s *Source) entry(o opened, name string) (entry, bool) {
 	here := path.Join(o.name, name)
-	if isSecretName(name) || !fs.ValidPath(here) || strings.Contains(name, `\`) {
+	if redact.SecretName(name) || !fs.ValidPath(here) || strings.Contains(name, `\`) {
 		return entry{}, false
 	}
 	info, err := o.folder.Lstat(name)

@@ -38,6 +38,7 @@ func All(deps Deps) []Tool {
 		runStatus(deps),
 		verifyClaims(deps),
 		runtime(deps),
+		coderTool(deps),
 		jobStatus(deps),
 		jobLogs(deps),
 		jobCancel(deps),

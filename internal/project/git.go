@@ -17,10 +17,10 @@ import (
 // maxGitPaths bounds each of the two lists of changed paths.
 const maxGitPaths = 200
 
-// readGit finds the repository that holds dir and reads its state. No repository is nil; one that can't be read, or whose
+// ReadGit finds the repository that holds dir and reads its state. No repository is nil; one that can't be read, or whose
 // state takes longer than budget, says so in Error. It runs nothing: hooks, filters and credential helpers of the
 // repository are not looked at.
-func readGit(ctx context.Context, dir, ceiling string, budget time.Duration) *Git {
+func ReadGit(ctx context.Context, dir, ceiling string, budget time.Duration) *Git {
 	root := repositoryAbove(dir, ceiling)
 	if root == "" {
 		return nil

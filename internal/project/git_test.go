@@ -48,7 +48,7 @@ func change(t *testing.T, path, content string) {
 }
 
 func state(root, dir, ceiling string) *Git {
-	return readGit(context.Background(), filepath.Join(root, dir), ceiling, 30*time.Second)
+	return ReadGit(context.Background(), filepath.Join(root, dir), ceiling, 30*time.Second)
 }
 
 func TestGitState(t *testing.T) {
@@ -95,7 +95,7 @@ func TestGitIsNotFooled(t *testing.T) {
 	if got := state(root, "", root); got.Branch != "" || got.Commit != commit || got.Error != "" {
 		t.Errorf("detached HEAD: %+v", got)
 	}
-	if got := readGit(context.Background(), root, root, time.Nanosecond); got.Commit != commit || !strings.Contains(got.Error, "not found out within 1ns") {
+	if got := ReadGit(context.Background(), root, root, time.Nanosecond); got.Commit != commit || !strings.Contains(got.Error, "not found out within 1ns") {
 		t.Errorf("out of time: %+v", got)
 	}
 

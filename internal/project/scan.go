@@ -47,7 +47,7 @@ func Scan(ctx context.Context, root string, opts Options) (*Tree, []finding.Find
 	s.tree.Files = append([]File{}, s.files...)
 	s.probe(ctx)
 	s.finish()
-	s.tree.Git = readGit(ctx, absolute, opts.GitCeiling, opts.GitBudget)
+	s.tree.Git = ReadGit(ctx, absolute, opts.GitCeiling, opts.GitBudget)
 	return s.tree, s.findings, ctx.Err()
 }
 

@@ -83,7 +83,7 @@ func (s *scanner) probe(ctx context.Context) {
 	}
 	python := s.options.Python
 	if python == "" {
-		if python = anyPython(); python == "" {
+		if python = AnyPython(); python == "" {
 			s.tree.ReadBy = "text: no python3 was found"
 			return
 		}
@@ -122,9 +122,9 @@ func (s *scanner) probeOrder() []string {
 	return order
 }
 
-// anyPython is a python3 that can parse. The system's own comes first: what stands in PATH may be the shim of a version manager, which takes
+// AnyPython is a python3 that can parse. The system's own comes first: what stands in PATH may be the shim of a version manager, which takes
 // a second to start.
-func anyPython() string {
+func AnyPython() string {
 	for _, name := range []string{"/usr/bin/python3", "/usr/local/bin/python3", "python3"} {
 		if found, err := exec.LookPath(name); err == nil {
 			return found

@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -238,18 +239,36 @@ func (p codegen) handToCoder(out *engine.Outcome, step *engine.Step, c *commande
 		c.changes = []string{"write a training script in the repository that takes its data, its output folder and the values below as arguments"}
 	}
 	f := finding.Finding{Code: "coder_needed", Severity: finding.Error, What: "landing code in a repository is the coder's work", Where: &finding.Where{Field: "land_in"}, Expected: "land_in code_save_dir",
-		Remedy: "hand coder_task_description.md to onescience-coder, or send the files again without land_in"}
+		Remedy: "land them with the tool coder, then go on with this run; or send the files again without land_in"}
 	out.Findings = append(out.Findings, f)
 	out.Check("entrypoint", false, f.What)
 	out.Blockers = []string{coderFile + ": " + strings.Join(c.changes, "; ")}
 	out.Decide()
-	out.Next = &engine.NextCall{} // the coder's work comes first
+	out.Next = &engine.NextCall{Tool: "coder", Arguments: coderCall(step.Run, c.view, given.Files)}
 	out.Summary = f.What
 	handoff, err := writeCoderTask(step.Run, out, c, given.Files)
 	if err != nil {
 		return err
 	}
 	return out.AddFile(coderHandoffFile, handoff)
+}
+
+// coderCall is the call by which files land in the repository, each against the bytes that are there now, or the script is edited.
+func coderCall(run *engine.Run, view projectView, files []CodeFile) map[string]any {
+	root := cmp.Or(view.Root, run.Roots.Workspace())
+	changes := map[string]any{"repository": run.Roots.Rel(root)}
+	for _, file := range files {
+		base := "new"
+		if sha, _, err := rundir.HashFile(filepath.Join(root, filepath.FromSlash(file.Path))); err == nil {
+			base = sha
+		}
+		list, _ := changes["files"].([]any)
+		changes["files"] = append(list, map[string]any{"path": file.Path, "content": "<the code that was sent for it>", "base": base})
+	}
+	if len(files) == 0 {
+		changes["edits"] = []any{map[string]any{"path": cmp.Or(view.Entry, "<script>"), "search": "<passage>", "replace": "<passage>"}}
+	}
+	return map[string]any{"step_handoff": map[string]any{"step_id": run.Handoff.StepID, "execution_skill": contract.CoderNextAction, "step_goal": "land code for " + run.ID}, "changes": changes}
 }
 
 // check finds the interpreter, reviews the script and, where the job will run, compares the arguments with --help. It gives
@@ -327,7 +346,7 @@ func (p codegen) gate(step *engine.Step, out *engine.Outcome, c *commander, nati
 			return err
 		}
 		out.Blockers = append(out.Blockers, "coder_task_description.md: "+strings.Join(c.changes, "; "))
-		out.Next = &engine.NextCall{} // the coder's work comes first
+		out.Next = &engine.NextCall{Tool: "coder", Arguments: coderCall(step.Run, c.view, nil)}
 		return out.AddFile(coderHandoffFile, handoff)
 	}
 	if len(out.Needs) > 0 {

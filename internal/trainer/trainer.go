@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/trainwright/trainwright/internal/coder"
 	"github.com/trainwright/trainwright/internal/contract"
 	"github.com/trainwright/trainwright/internal/engine"
 	"github.com/trainwright/trainwright/internal/jobs/local"
@@ -45,7 +46,9 @@ type Trainer struct {
 	Runtime *local.Runtime
 	// Authority is what the user allows a job to do. New gives one without a policy: every effect is asked for.
 	Authority launch.Authority
-	skill     *engine.Skill
+	// Coder lands changes in existing repositories, over the same engine.
+	Coder *coder.Coder
+	skill *engine.Skill
 }
 
 // New makes the trainer over a workspace and registers its skill with the engine it makes.
@@ -64,6 +67,7 @@ func New(roots *rundir.Roots, library *skill.Library, runtime *local.Runtime, no
 		Close:     closeSummary,
 	}
 	t.Engine = engine.New(roots, now, t.skill)
+	t.Coder = coder.New(t.Engine)
 	t.Authority = launch.Authority{Jobs: t.JobRoots, Runtime: runtime}
 	return t
 }

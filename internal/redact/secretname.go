@@ -1,4 +1,4 @@
-package resources
+package redact
 
 import (
 	"path"
@@ -34,9 +34,9 @@ var exampleEnds = []string{".example", ".sample", ".template", ".dist"}
 // codeEndings are those under which a file named by a secret word is code, data or documentation: token.py, secrets.md, tokens.npy.
 var codeEndings = setOf(".py", ".go", ".md", ".rst", ".ipynb", ".js", ".ts", ".rs", ".c", ".h", ".cpp", ".java", ".html", ".r", ".jl", ".npy", ".npz", ".parquet", ".bin", ".pt", ".safetensors")
 
-// isSecretName says of one name in a path that files and folders of it are neither served nor listed. It judges by the name
+// SecretName says of one name in a path that files and folders of it hold secrets, or are git's own: they are neither served nor listed nor written. It judges by the name
 // alone, so that a refusal says nothing about what is there.
-func isSecretName(name string) bool {
+func SecretName(name string) bool {
 	name = strings.Trim(strings.ToLower(name), "#")
 	name = strings.TrimRight(name, " ~.") // an editor's copy, or one that Windows takes for the same
 	for i := 0; i < len(backupEnds); i++ {
