@@ -134,7 +134,7 @@ func TestGenerate(t *testing.T) {
 	files := []any{map[string]any{"path": "fit.py", "content": partsScript}}
 	handed := f.phase(4, id, map[string]any{"files": files, "entrypoint": "fit.py", "land_in": "repository"})
 	wantCode(t, handed.Findings, "coder_needed")
-	if next := handed.Run.NextCall; next == nil || next.Tool != "coder" || !strings.Contains(fmt.Sprint(next.Arguments), "base:new") {
+	if next := handed.Run.NextCall; next == nil || next.Tool != "coder" || !strings.Contains(strings.ReplaceAll(jsonText(next.Arguments), " ", ""), `"base":"new"`) {
 		t.Errorf("next call %+v", next)
 	}
 	task := f.read(f.file(handed, contract.FileCoderTask))
