@@ -24,6 +24,7 @@ const (
 	RoleFeatures      = "data.features"
 	RoleSplitSeed     = "split.seed"
 	RoleSplitFraction = "split.fractions" // several arguments may have it: one for each part
+	RolePatience      = "training.extra.patience"
 	RoleOptimizer     = "training.optimizer"
 	RoleLearningRate  = "training.extra.learning_rate"
 	RoleWeightDecay   = "training.extra.weight_decay"
@@ -68,6 +69,7 @@ var roleNames = []struct{ role, names string }{
 	{RoleFeatures, "feature_columns feature_cols feature_names input_columns input_features features"},
 	{RoleSplitSeed, "split_seed split_random_state split_random_seed"},
 	{RoleSplitFraction, "val_fraction valid_fraction validation_fraction test_fraction train_fraction val_ratio valid_ratio validation_ratio test_ratio train_ratio val_split valid_split validation_split test_split train_split val_size valid_size validation_size test_size train_size val_frac test_frac train_frac split_ratio split_fractions split_ratios fractions_train fractions_val fractions_test split_train split_val split_test"},
+	{RolePatience, "early_stopping_patience early_stop_patience es_patience patience"},
 	{RoleOptimizer, "optimizer_name optimizer_type optim_name optim_type optimizer optimiser optim opt"},
 	{RoleLearningRate, "learning_rate learningrate base_learning_rate base_lr initial_lr init_lr max_lr lr"},
 	{RoleWeightDecay, "weight_decay weightdecay l2_regularization wd"},

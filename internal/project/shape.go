@@ -46,7 +46,7 @@ var misfits = func() map[string][]shape {
 	table := map[string][]shape{RoleSplitFraction: {shapeFlag, shapeText}, RoleDevice: {shapeFlag, shapeList},
 		RolePrecision: {shapeList}, RoleDistributed: {shapeNumber, shapeList}}
 	for _, role := range []string{RoleLearningRate, RoleWeightDecay, RoleMomentum, RoleClipNorm, RoleSeed, RoleSplitSeed, RoleBatchSize,
-		RoleEpochsOrSteps, RoleEveryEpochs, RoleKeep, RoleWorkers} {
+		RoleEpochsOrSteps, RoleEveryEpochs, RoleKeep, RoleWorkers, RolePatience} {
 		table[role] = []shape{shapeFlag, shapeList}
 	}
 	for _, role := range []string{RoleTrainSource, RoleValSource, RoleTestSource, RoleDataSource, RoleDataDir, RoleFeatures} {

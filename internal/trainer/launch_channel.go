@@ -61,10 +61,10 @@ func (w *launchWork) ask() launch.Ask {
 // wallBudget is what is left of the step's wall-clock budget in seconds, 0 for none: a try that failed has used its part.
 func (w *launchWork) wallBudget() int {
 	budget := w.step.Run.Handoff.Inputs.StepWallclockBudgetSeconds
-	if budget <= 0 {
-		return 0
+	if budget > 0 {
+		budget = max(1, budget-w.spent)
 	}
-	return max(1, budget-w.spent)
+	return tierLimit(w.plan.Tier, budget)
 }
 
 // authorised says whether the user allows the launch and the budget has room for it. What it holds until release is called

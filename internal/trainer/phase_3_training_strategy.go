@@ -35,12 +35,13 @@ type Plan struct {
 	RunnerContract []runnerEntry
 	Estimates      []string
 	Smoke          []string
+	Tier           Tier
 }
 
 // MarshalJSON writes the nested form.
 func (p Plan) MarshalJSON() ([]byte, error) {
 	tree := nested(p.Leaves)
-	tree["success"], tree["checkpoint_role"], tree["runner_contract"], tree["estimates"], tree["smoke"] = p.Success, p.Role, p.RunnerContract, p.Estimates, p.Smoke
+	tree["success"], tree["checkpoint_role"], tree["runner_contract"], tree["estimates"], tree["smoke"], tree["tier"] = p.Success, p.Role, p.RunnerContract, p.Estimates, p.Smoke, p.Tier
 	return json.Marshal(tree)
 }
 
@@ -52,6 +53,7 @@ func (p *Plan) UnmarshalJSON(data []byte) error {
 		Runner  []runnerEntry `json:"runner_contract"`
 		Est     []string      `json:"estimates"`
 		Smoke   []string      `json:"smoke"`
+		Tier    Tier          `json:"tier"`
 	}
 	if err := json.Unmarshal(data, &rest); err != nil {
 		return err
@@ -60,7 +62,7 @@ func (p *Plan) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &tree); err != nil {
 		return err
 	}
-	p.Success, p.Role, p.RunnerContract, p.Estimates, p.Smoke = rest.Success, rest.Role, rest.Runner, rest.Est, rest.Smoke
+	p.Success, p.Role, p.RunnerContract, p.Estimates, p.Smoke, p.Tier = rest.Success, rest.Role, rest.Runner, rest.Est, rest.Smoke, rest.Tier
 	p.Leaves = map[string]Leaf{}
 	for _, spec := range leaves {
 		var leaf Leaf
@@ -108,10 +110,10 @@ func (p strategyPhase) Run(ctx context.Context, step *engine.Step) (engine.Outco
 	}
 	s.settle()
 	out.Findings = append(out.Findings, s.findings...)
-	plan := Plan{Leaves: s.leaves, RunnerContract: runner(view, contract.RunnerContract), Smoke: smokeSteps(step.Run.Handoff, view, Plan{Leaves: s.leaves})}
+	plan := Plan{Leaves: s.leaves, RunnerContract: runner(view, facts, contract.RunnerContract), Tier: tierOf(given.Strategy.Tier), Smoke: smokeSteps(step.Run.Handoff, view, Plan{Leaves: s.leaves})}
 	plan.Role = roleLeaf(facts)
 	plan.Success = successLeaf(step.Run.Handoff, given.Strategy.Success)
-	plan.Estimates = estimates(plan, manifest)
+	plan.Estimates = estimates(plan, manifest, step.Run.Handoff, step.Run.Roots)
 	p.check(&out, plan, view)
 	out.Findings = append(out.Findings, checkStrategy(plan, manifest, step.Run.Handoff)...)
 	p.gate(&out, step, s, len(s.chosen) > 0)
@@ -141,6 +143,7 @@ func flattenStrategy(strategy Strategy, into map[string]any) error {
 		return err
 	}
 	delete(tree, "success")
+	delete(tree, "tier")
 	flatten("", tree, into)
 	return nil
 }
@@ -278,27 +281,4 @@ func openIntent(h contract.StepHandoff) bool {
 
 func hasCode(findings []finding.Finding, code string) bool {
 	return slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Code == code })
-}
-
-// estimates shows the arithmetic of steps where its numbers are known. An optimizer step takes micro-batch × accumulation ×
-// processes samples; whether the script drops an incomplete last one is not known, so both counts are given.
-func estimates(plan Plan, manifest contract.DataManifest) []string {
-	rows := trainRows(manifest)
-	micro, okB := asFloat(plan.Leaves["batch.micro"].Value)
-	epochs, okE := asFloat(plan.Leaves["epochs"].Value)
-	if rows == 0 || !okB || !okE || micro < 1 {
-		return []string{"steps: unknown (training rows, batch size or epochs are not all known)"}
-	}
-	batch, shown := int64(micro), fmt.Sprintf("%g", micro)
-	for _, path := range []string{"batch.accumulation", "batch.world_size"} {
-		if n, ok := asFloat(plan.Leaves[path].Value); ok && n > 1 {
-			batch, shown = batch*int64(n), fmt.Sprintf("%s × %g", shown, n)
-		}
-	}
-	if whole := rows / batch; whole*batch != rows {
-		return []string{fmt.Sprintf("optimizer steps per epoch = %d rows / (%s) = %d, and one more where the incomplete last batch is kept", rows, shown, whole),
-			fmt.Sprintf("optimizer steps in all = %d to %d over %g epochs", whole*int64(epochs), (whole+1)*int64(epochs), epochs)}
-	}
-	return []string{fmt.Sprintf("optimizer steps per epoch = %d rows / (%s) = %d", rows, shown, rows/batch),
-		fmt.Sprintf("optimizer steps in all = %d × %g epochs = %d", rows/batch, epochs, rows/batch*int64(epochs))}
 }

@@ -108,6 +108,7 @@ func (p validation) Run(ctx context.Context, step *engine.Step) (engine.Outcome,
 	step.Say(p.Name(), "scoring trivial models on the same split")
 	w.compareBaselines(ctx)
 	w.judge()
+	out.Findings = append(out.Findings, tierRisk(w.plan, step.Run.File(reportFile))...)
 	w.verdict()
 	if err := out.AddFile(claimsFile, w.claims); err != nil {
 		return out, err

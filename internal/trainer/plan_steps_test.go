@@ -31,7 +31,7 @@ func TestStepsOfAPlan(t *testing.T) {
 	} {
 		plan := Plan{Leaves: map[string]Leaf{"batch.micro": {Value: c.micro}, "batch.accumulation": {Value: c.accumulation},
 			"batch.world_size": {Value: c.processes}, "epochs": {Value: c.epochs}}}
-		got := strings.Join(estimates(plan, c.data), "\n")
+		got := strings.Join(stepEstimates(plan, c.data), "\n")
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%v × %v × %v, %v epochs: %q, want %q", c.micro, c.accumulation, c.processes, c.epochs, got, c.want)
 		}

@@ -35,6 +35,7 @@ func renderPlan(run *engine.Run, plan Plan, view projectView, out engine.Outcome
 	m.table("", []string{"function", "where", "status"}, rows)
 	m.heading(2, "Estimates")
 	m.list("", plan.Estimates)
+	renderTiers(&m, plan)
 	m.heading(2, "Smoke plan")
 	m.list("", plan.Smoke)
 	m.heading(2, "Open")

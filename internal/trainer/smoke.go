@@ -49,6 +49,9 @@ type Smoke struct {
 	PeakRSSBytes    int64          `json:"peak_rss_bytes"`
 	CheckpointBytes int64          `json:"checkpoint_bytes"`
 	Outputs         []string       `json:"outputs"`
+	// AtMostSeconds is a bound of the whole training's time, and Projection its arithmetic; 0 where too little is known.
+	AtMostSeconds float64 `json:"at_most_seconds,omitempty"`
+	Projection    string  `json:"projection,omitempty"`
 }
 
 // smokeRun is a smoke run while it is put together.

@@ -30,6 +30,7 @@ func (w *smokeRun) judge(job *jobs.Entry, status jobs.Status) error {
 	default:
 		w.inconclusive(job, status)
 	}
+	w.project(&smoke)
 	if err := w.tellOutside(job); err != nil {
 		return err
 	}
@@ -64,6 +65,18 @@ func (w *smokeRun) fail(job *jobs.Entry, status jobs.Status) {
 		w.out.Next = &engine.NextCall{Tool: w.p.Tool(), Arguments: map[string]any{"run_id": w.step.Run.ID, "smoke": smokeSkip}}
 	}
 	w.out.Findings = append(w.out.Findings, f)
+}
+
+// project bounds the time of the whole training, and warns where that is more than the job may take.
+func (w *smokeRun) project(smoke *Smoke) {
+	smoke.AtMostSeconds, smoke.Projection = projection(w.c.plan, trainRows(w.c.manifest), *smoke)
+	limit := tierLimit(w.c.plan.Tier, w.step.Run.Handoff.Inputs.StepWallclockBudgetSeconds)
+	if limit == 0 || smoke.AtMostSeconds <= float64(limit) {
+		return
+	}
+	w.out.Findings = append(w.out.Findings, finding.Finding{Code: "time_may_not_suffice", Severity: finding.Note, Where: &finding.Where{Path: w.step.Run.File(smokeFile)},
+		What:     fmt.Sprintf("the training may take up to %.0f s (%s), the job may take %d s", smoke.AtMostSeconds, smoke.Projection, limit),
+		Expected: "time for the whole training", Remedy: "nothing has to be done where steps are faster than the start of the interpreter; else lower the epochs or raise the limit"})
 }
 
 func (w *smokeRun) inconclusive(job *jobs.Entry, status jobs.Status) {

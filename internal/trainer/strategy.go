@@ -9,6 +9,7 @@ import (
 	"github.com/trainwright/trainwright/internal/dataset"
 	"github.com/trainwright/trainwright/internal/evidence"
 	"github.com/trainwright/trainwright/internal/finding"
+	"github.com/trainwright/trainwright/internal/project"
 )
 
 // Strategy is a training strategy as an agent states it (formats.md). A field that is left out is open.
@@ -46,7 +47,9 @@ type Strategy struct {
 	Evaluation *struct {
 		EveryEpochs *int `json:"every_epochs,omitempty"`
 	} `json:"evaluation,omitempty"`
-	Success []string `json:"success,omitempty" jsonschema_description:"Criteria such as val/rmse <= 0.5."`
+	Patience *int     `json:"patience,omitempty" jsonschema_description:"Evaluations without an improvement that end the training."`
+	Tier     string   `json:"tier,omitempty" jsonschema:"enum=smoke,enum=quick,enum=full" jsonschema_description:"smoke: at most 3 epochs and 5 min; quick: 60 min; full when left out."`
+	Success  []string `json:"success,omitempty" jsonschema_description:"Criteria such as val/rmse <= 0.5."`
 }
 
 // Leaf is one settled value of the plan: what it is, how sure that is, and the fact or the reason behind it. Argument is
@@ -91,6 +94,7 @@ var leaves = []leafSpec{
 	{"checkpoint.best.metric", "training.extra.best_metric", nil, ""},
 	{"checkpoint.best.mode", "training.extra.best_mode", nil, ""},
 	{"checkpoint.resume", "training.extra.resume_semantics", nil, ""},
+	{"patience", "training.extra.patience", nil, ""},
 	{"evaluation.every_epochs", "training.extra.evaluate_every_epochs", 1, "every epoch"},
 }
 
@@ -282,29 +286,59 @@ type runnerEntry struct {
 	Status   string `json:"status"`
 }
 
-// runner maps the ten functions to the script's own code by their names; what has no function of its own is inside the
-// script.
-func runner(view projectView, names []string) []runnerEntry {
+// runnerFacts are the facts whose place tells where a function's work stands, when it has no function of its own.
+var runnerFacts = map[string]string{"build_optimizer": "training.optimizer", "build_scheduler": "training.scheduler", "build_dataloader": "training.batch_size", "build_dataset": "data.train_source"}
+
+// runnerTasks say what must be written where there is no script.
+var runnerTasks = map[string]string{
+	"load_config":      "read arguments and configuration; refuse what is unknown with exit status 78",
+	"load_checkpoint":  "restore weights, optimizer, scheduler, step and random state; nothing without its argument",
+	"build_dataset":    "read the parts of the split by their arguments",
+	"build_dataloader": "batches in an order that the seed fixes",
+	"build_model":      "the model of the plan",
+	"build_optimizer":  "the optimizer of the plan",
+	"build_scheduler":  "the schedule of the plan",
+	"train_step":       "loss, gradients, clipping, one step of the optimizer",
+	"run_training":     "epochs, checkpoints by rename with .complete.json, metrics.jsonl, SIGTERM saved as exit status 75",
+	"run_evaluation":   "metrics of a part and predictions-<split>.jsonl by id",
+}
+
+// runner maps the ten functions to the script's own code by their names, with the line where each begins; one without a function of its
+// own is where a fact about it was read, else inside the script. Without a script it says what must be written.
+func runner(view projectView, facts []evidence.Fact, names []string) []runnerEntry {
 	script := view.script()
 	out := make([]runnerEntry, 0, len(names))
 	for _, name := range names {
-		entry := runnerEntry{Function: name, In: "MISSING: no entry point", Status: evidence.Missing}
-		if script != nil {
-			entry.In, entry.Status = view.Entry+", not a function of its own", evidence.Inferred
-			for _, word := range runnerFunctions[name] {
-				if at := slices.IndexFunc(script.Functions, func(f string) bool { return strings.EqualFold(f, word) }); at >= 0 {
-					entry.In = view.Entry + ":" + script.Functions[at]
-					break
-				}
-				if at := slices.IndexFunc(script.Functions, func(f string) bool { return strings.Contains(strings.ToLower(f), word) }); at >= 0 {
-					entry.In = view.Entry + ":" + script.Functions[at]
-					break
-				}
-			}
+		if script == nil {
+			out = append(out, runnerEntry{Function: name, In: "MISSING: to be written: " + runnerTasks[name], Status: evidence.Missing})
+			continue
 		}
-		out = append(out, entry)
+		out = append(out, runnerEntry{Function: name, In: runnerPlace(view, script, facts, name), Status: evidence.Inferred})
 	}
 	return out
+}
+
+func runnerPlace(view projectView, script *project.Entrypoint, facts []evidence.Fact, name string) string {
+	for _, word := range runnerFunctions[name] {
+		for _, alike := range []func(f string) bool{
+			func(f string) bool { return strings.EqualFold(f, word) },
+			func(f string) bool { return strings.Contains(strings.ToLower(f), word) },
+		} {
+			if at := slices.IndexFunc(script.Functions, alike); at >= 0 {
+				f := script.Functions[at]
+				if d := slices.IndexFunc(script.Definitions, func(d project.Definition) bool { return d.Name == f }); d >= 0 {
+					return fmt.Sprintf("%s:%d %s", view.Entry, script.Definitions[d].Place.Line, f)
+				}
+				return view.Entry + ":" + f
+			}
+		}
+	}
+	for _, fact := range facts { // what was read off a call in the script stands where the work is done
+		if fact.Field == runnerFacts[name] && fact.By == byServer && strings.HasPrefix(fact.Why, view.Entry+":") && !strings.Contains(fact.Quote, "add_argument") && strings.Contains(fact.Quote, "(") {
+			return fact.Why + ", not a function of its own"
+		}
+	}
+	return view.Entry + ", not a function of its own"
 }
 
 // dig follows a dotted path into decoded JSON.

@@ -43,6 +43,7 @@ func checkStrategy(plan Plan, manifest contract.DataManifest, handoff contract.S
 	c.best()
 	c.precision()
 	c.loss()
+	c.tier()
 	return c.found
 }
 
