@@ -48,7 +48,7 @@ func (w *dataWork) files() error {
 // manifest is data_manifest.json. Files that the script reads have their part; the file they were cut from has none.
 func (w *dataWork) manifest() (contract.DataManifest, error) {
 	run, in := w.step.Run, w.step.Run.Handoff.Inputs
-	m := contract.DataManifest{InputFormat: orUnknown(in.Data.InputFormat), DomainMetadata: in.Data.DomainMetadata, Files: []contract.DataFile{},
+	m := contract.DataManifest{InputFormat: orUnknown(in.Data.InputFormat), DomainMetadata: w.domainMetadata(), Files: []contract.DataFile{},
 		SplitStrategy: "unknown", Sampling: w.said(w.choice.Sampling), Normalization: w.said(w.choice.Normalization),
 		Augmentation: w.said(w.choice.Augmentation), CollateOrBatching: w.said(w.choice.CollateOrBatching), OutputFiles: []string{}}
 	if m.InputFormat == "unknown" && w.profile != nil {

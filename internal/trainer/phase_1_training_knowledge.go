@@ -81,10 +81,13 @@ func (p knowledge) Run(ctx context.Context, step *engine.Step) (engine.Outcome, 
 	ledger.addAll(candidates)
 	given = ledger.contribute(given, fresh)
 	ledger.addRole(step.Run.Handoff, view)
+	ledger.addDomain(step.Run, view)
 	ledger.settle()
+	ledger.addMetadata(step.Run.Handoff)
 	ledger.documentsDisagree()
 	ledger.contradictRole(step.Run.Handoff, step.Run.Roots)
 	out.Findings = append(out.Findings, ledger.findings...)
+	out.Findings = append(out.Findings, tellMetadata(step.Run, ledger.facts)...)
 	p.gate(ctx, &out, step, ledger, view)
 	recalled, err := p.t.recallFor(ctx, step, p.Name(), "principle and config", ledger.facts, sources)
 	if err != nil {

@@ -22,12 +22,13 @@ func renderKnowledge(run *engine.Run, l *ledger, view projectView, out engine.Ou
 		m.heading(2, section.title)
 		var rows [][]string
 		for _, f := range l.inForce() {
-			if strings.HasPrefix(f.Field, section.prefix) {
+			if strings.HasPrefix(f.Field, section.prefix) && f.Field != domainField && !strings.HasPrefix(f.Field, metadataPrefix) {
 				rows = append(rows, factRow(f))
 			}
 		}
 		m.table("Nothing is known.", []string{"field", "value", "status", "fact", "source", "quote or reason"}, rows)
 	}
+	renderMetadata(&m, l.facts, view.Docs)
 	m.heading(2, "How the model is run")
 	if script := view.script(); script != nil {
 		m.line("%s is started with its own arguments; it defines %s.", code(view.Entry), code(strings.Join(script.Functions, ", ")))

@@ -3,6 +3,7 @@ package trainer
 import (
 	"github.com/trainwright/trainwright/internal/contract"
 	"github.com/trainwright/trainwright/internal/engine"
+	"github.com/trainwright/trainwright/internal/recall"
 )
 
 // trainingRequest is training_request.json: the handoff in the trainer's own order, with nothing filled in that nobody
@@ -32,10 +33,10 @@ func trainingRequest(run *engine.Run, c *capture) contract.TrainingRequest {
 	}
 }
 
+// knownDomain is the one name of a domain under any of its spellings, else unknown.
 func knownDomain(domain string) string {
-	switch domain {
-	case contract.DomainEarth, contract.DomainBiology, contract.DomainMaterials, contract.DomainCFD, contract.DomainGeneralScience:
-		return domain
+	if known := recall.NormalizeDomain(domain); known != "" {
+		return known
 	}
 	return contract.DomainUnknown
 }

@@ -69,6 +69,9 @@ func (w *smokeRun) fail(job *jobs.Entry, status jobs.Status) {
 
 // project bounds the time of the whole training, and warns where that is more than the job may take.
 func (w *smokeRun) project(smoke *Smoke) {
+	if smoke.State != jobs.StateSucceeded {
+		return
+	}
 	smoke.AtMostSeconds, smoke.Projection = projection(w.c.plan, trainRows(w.c.manifest), *smoke)
 	limit := tierLimit(w.c.plan.Tier, w.step.Run.Handoff.Inputs.StepWallclockBudgetSeconds)
 	if limit == 0 || smoke.AtMostSeconds <= float64(limit) {

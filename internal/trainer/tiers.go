@@ -5,7 +5,6 @@ import (
 
 	"github.com/trainwright/trainwright/internal/evidence"
 	"github.com/trainwright/trainwright/internal/finding"
-	"github.com/trainwright/trainwright/internal/jobs"
 )
 
 // Tier is how much a run of the plan may cost and what it may be taken for. WallSeconds is the limit of the job's wall time, 0 for
@@ -104,7 +103,7 @@ func projection(plan Plan, trainRows int64, smoke Smoke) (seconds float64, arith
 	micro, okB := asFloat(plan.Leaves["batch.micro"].Value)
 	epochs, okE := asFloat(plan.Leaves["epochs"].Value)
 	cut := int64(smoke.Rows["train"])
-	if smoke.State != jobs.StateSucceeded || !okB || !okE || micro < 1 || cut == 0 || trainRows == 0 || smoke.Seconds <= 0 {
+	if !okB || !okE || micro < 1 || cut == 0 || trainRows == 0 || smoke.Seconds <= 0 {
 		return 0, ""
 	}
 	steps := func(rows int64) float64 { return float64((rows + int64(micro) - 1) / int64(micro)) }
