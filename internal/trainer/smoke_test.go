@@ -304,7 +304,7 @@ func TestSmokeRunIsJudged(t *testing.T) {
 			var out engine.Outcome
 			run := &engine.Run{ID: "r-1", Skill: &engine.Skill{}}
 			run.Handoff.Inputs.Checkpoint.ResumeCheckpoint = c.resume
-			w := &smokeRun{step: &engine.Step{Run: run, Caller: engine.Silent}, out: &out}
+			w := &smokeRun{c: &commander{}, step: &engine.Step{Run: run, Caller: engine.Silent}, out: &out}
 			folder := t.TempDir()
 			if err := w.judge(&jobs.Entry{JobID: "smoke-1-1", Folder: folder, Request: jobs.Request{WorkDir: filepath.Join(folder, "work")}}, c.status); err != nil {
 				t.Fatal(err)
