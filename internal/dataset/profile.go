@@ -83,6 +83,7 @@ type profiler struct {
 	opts      ProfileOptions
 	table     *table
 	columns   []*gatherer
+	taken     int64 // records that the columns have
 	seed      maphash.Seed
 	id        int
 	repeats   repeats
@@ -131,32 +132,12 @@ func ProfileTable(ctx context.Context, path string, opts ProfileOptions) (*Profi
 
 // read takes every record. Text that can't be cut into records any further ends it with a finding, not an error.
 func (p *profiler) read(ctx context.Context) (*finding.Finding, error) {
-	for p.opts.MaxBytes <= 0 || p.offset < p.opts.MaxBytes {
-		record, err := p.table.next(ctx)
-		if err == io.EOF {
-			return nil, nil
-		}
-		if errors.Is(err, errPastBound) {
-			p.offset = max(p.offset, p.opts.MaxBytes)
-			return nil, nil
-		}
-		if f := p.table.recordFinding(err); f != nil {
-			return f, nil
-		}
-		if err != nil {
-			return nil, p.table.refuse(err)
-		}
-		p.offset = max(p.offset, record.Byte+int64(len(record.Raw)+len(record.End)))
-		for len(p.columns) < len(p.table.names) { // a key that no row before had
-			late := newGatherer(p.opts.DistinctBound, p.opts.QuantileBound)
-			late.kinds[kindMissing], late.absent = p.table.rows-p.table.badTotal-1, p.table.rows-p.table.badTotal-1
-			p.columns = append(p.columns, late)
-		}
-		for i, column := range p.columns {
-			column.add(p.seed, record, i)
-		}
-		p.copies.add(p.seed, record)
-		p.compare(record)
+	side := gather(p.take)
+	at := <-side.free
+	ended, found, err := p.fill(ctx, side, &at)
+	side.finish(at)
+	if ended || found != nil || err != nil {
+		return found, err
 	}
 	// The bound may have fallen behind the last record; only a further read tells.
 	if record, err := p.table.source.Next(); err == nil {
@@ -165,6 +146,48 @@ func (p *profiler) read(ctx context.Context) (*finding.Finding, error) {
 		return nil, p.table.refuse(err)
 	}
 	return nil, nil
+}
+
+// fill copies records into batches until the bound, or until the text ends or can't be read any further.
+func (p *profiler) fill(ctx context.Context, side *gathering, at **batch) (ended bool, found *finding.Finding, err error) {
+	for p.opts.MaxBytes <= 0 || p.offset < p.opts.MaxBytes {
+		record, err := p.table.next(ctx)
+		if err == io.EOF {
+			return true, nil, nil
+		}
+		if errors.Is(err, errPastBound) {
+			p.offset = max(p.offset, p.opts.MaxBytes)
+			return true, nil, nil
+		}
+		if f := p.table.recordFinding(err); f != nil {
+			return true, f, nil
+		}
+		if err != nil {
+			return true, nil, p.table.refuse(err)
+		}
+		p.offset = max(p.offset, record.Byte+int64(len(record.Raw)+len(record.End)))
+		p.compare(record)
+		(*at).add(record, p.table.reader != nil && !record.Quoted && p.table.commas == nil)
+		if (*at).full() {
+			side.filled <- *at
+			*at = <-side.free
+		}
+	}
+	return false, nil, nil
+}
+
+// take hands a record to the columns.
+func (p *profiler) take(record *Record) {
+	for len(p.columns) < len(record.Fields) { // a key that no row before had
+		late := newGatherer(p.opts.DistinctBound, p.opts.QuantileBound)
+		late.kinds[kindMissing], late.absent = p.taken, p.taken
+		p.columns = append(p.columns, late)
+	}
+	for i, column := range p.columns {
+		column.add(p.seed, record, i)
+	}
+	p.copies.add(p.seed, record)
+	p.taken++
 }
 
 // compare keeps what tells whether a later record has the same values.
