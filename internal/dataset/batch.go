@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"math"
 	"runtime/debug"
 )
 
@@ -14,66 +15,91 @@ const (
 	batchRing    = 4
 )
 
-// batch holds copies of records.
+// batch holds copies of records: their bytes behind each other, and where fields begin and end in them. Slices are made of that
+// where they are used: places take a third of the memory.
 type batch struct {
-	records []Record
+	records []keptRecord
 	bytes   []byte
-	fields  [][]byte
-	starts  []int
-	n       int
+	fields  []place
+	starts  []int32 // where fields begin in the record, of records whose fields were unquoted or changed
+}
+
+// place is a piece of a batch's bytes; one that begins at absent is the value of a key that the row does not have.
+type place struct{ from, to uint32 }
+
+const absent = math.MaxUint32
+
+type keptRecord struct {
+	line   int
+	byte   int64
+	raw    place
+	fields int32 // how many
+	plain  bool  // each field stands in raw, and its start follows from that
+	quoted bool
 }
 
 func (b *batch) reset() {
-	b.n, b.bytes, b.fields, b.starts = 0, b.bytes[:0], b.fields[:0], b.starts[:0]
+	b.records, b.bytes, b.fields, b.starts = b.records[:0], b.bytes[:0], b.fields[:0], b.starts[:0]
 }
 
-// full says whether another record of usual size might not fit.
-func (b *batch) full() bool { return b.n == batchRecords || len(b.bytes) >= batchBytes }
+// full says whether the batch is to be handed on.
+func (b *batch) full() bool { return len(b.records) == batchRecords || len(b.bytes) >= batchBytes }
 
-// add copies a record. Buffers that are too small for it are made anew: records that were copied before keep the old ones. plain
-// says that each field stands in Raw from its start on.
+// add copies a record. plain says that each field stands in Raw from its start on.
 func (b *batch) add(r *Record, plain bool) {
-	if b.n == len(b.records) {
-		b.records = append(b.records, Record{})
-	}
-	to := &b.records[b.n]
-	b.n++
-	need := len(r.Raw)
-	if !plain {
-		for _, f := range r.Fields {
-			need += len(f)
-		}
-	}
-	if cap(b.bytes)-len(b.bytes) < need {
-		b.bytes = make([]byte, 0, max(2*batchBytes, need))
-	}
-	if cap(b.fields)-len(b.fields) < len(r.Fields) {
-		b.fields = make([][]byte, 0, max(16*batchRecords, len(r.Fields)))
-	}
-	if cap(b.starts)-len(b.starts) < len(r.Starts) {
-		b.starts = make([]int, 0, max(16*batchRecords, len(r.Starts)))
-	}
 	raw := b.keep(r.Raw)
-	from := len(b.fields)
+	b.records = append(b.records, keptRecord{r.Line, r.Byte, raw, int32(len(r.Fields)), plain, r.Quoted})
+	if plain {
+		for i, f := range r.Fields {
+			from := raw.from + uint32(r.Starts[i])
+			b.fields = append(b.fields, place{from, from + uint32(len(f))})
+		}
+		return
+	}
 	for i, f := range r.Fields {
-		switch {
-		case f == nil: // a key that the row does not have
-			b.fields = append(b.fields, nil)
-		case plain:
-			b.fields = append(b.fields, raw[r.Starts[i]:r.Starts[i]+len(f)])
-		default:
+		if f == nil {
+			b.fields = append(b.fields, place{absent, absent})
+		} else {
 			b.fields = append(b.fields, b.keep(f))
 		}
+		start := int32(0)
+		if i < len(r.Starts) {
+			start = int32(r.Starts[i])
+		}
+		b.starts = append(b.starts, start)
 	}
-	at := len(b.starts)
-	b.starts = append(b.starts, r.Starts...)
-	*to = Record{Line: r.Line, Byte: r.Byte, Raw: raw, Quoted: r.Quoted, Fields: b.fields[from:], Starts: b.starts[at:]}
 }
 
-func (b *batch) keep(data []byte) []byte {
+func (b *batch) keep(data []byte) place {
 	from := len(b.bytes)
 	b.bytes = append(b.bytes, data...)
-	return b.bytes[from:len(b.bytes):len(b.bytes)]
+	return place{uint32(from), uint32(len(b.bytes))}
+}
+
+// each hands on every record, in one Record that is used again and again.
+func (b *batch) each(r *Record, take func(*Record)) {
+	fields, starts := b.fields, b.starts
+	for _, k := range b.records {
+		n := int(k.fields)
+		*r = Record{Line: k.line, Byte: k.byte, Raw: b.bytes[k.raw.from:k.raw.to], Quoted: k.quoted, Fields: r.Fields[:0], Starts: r.Starts[:0]}
+		for i, at := range fields[:n] {
+			switch {
+			case at.from == absent:
+				r.Fields, r.Starts = append(r.Fields, nil), append(r.Starts, 0)
+				continue
+			case k.plain:
+				r.Starts = append(r.Starts, int(at.from-k.raw.from))
+			default:
+				r.Starts = append(r.Starts, int(starts[i]))
+			}
+			r.Fields = append(r.Fields, b.bytes[at.from:at.to])
+		}
+		fields = fields[n:]
+		if !k.plain {
+			starts = starts[n:]
+		}
+		take(r)
+	}
 }
 
 // gathering is the other side: it takes batches until there are no more.
@@ -99,10 +125,9 @@ func gather(take func(*Record)) *gathering {
 				}
 			}
 		}()
+		var record Record
 		for b := range g.filled {
-			for i := range b.n {
-				take(&b.records[i])
-			}
+			b.each(&record, take)
 			b.reset()
 			g.free <- b
 		}
