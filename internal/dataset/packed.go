@@ -31,6 +31,7 @@ type unpacked struct {
 	packed bool
 	raw    *counted
 	given  int64
+	ended  bool // the text was unpacked to its end
 }
 
 type counted struct {
@@ -72,6 +73,7 @@ func (u *unpacked) Read(b []byte) (int, error) {
 	}
 	n, err := u.text.Read(b)
 	u.given += int64(n)
+	u.ended = u.ended || err == io.EOF
 	switch {
 	case !u.packed:
 	case u.given >= bombBytes && float64(u.given) >= bombRatio*u.used():
@@ -80,6 +82,23 @@ func (u *unpacked) Read(b []byte) (int, error) {
 		return n, &RecordError{Code: "gzip_damaged", Line: 1, Byte: u.raw.n, Why: fmt.Sprintf("the packed file breaks off or is damaged after %d bytes: %v", u.raw.n, err)}
 	}
 	return n, err
+}
+
+// knowingPacked is how many packed bytes must have been unpacked before they tell how the others are packed: at its beginning a packer
+// has nothing to refer to, and writes more for a row than later.
+const knowingPacked = 32 << 10
+
+// share is how much of the file stands before an offset of its text, as the bytes that were unpacked so far tell; known is false where
+// these are too few.
+func (u *unpacked) share(offset, size int64) (share float64, known bool) {
+	taken := u.used()
+	if u.ended {
+		taken = float64(size)
+	}
+	if u.given == 0 || taken < float64(min(knowingPacked, size)) {
+		return 0, false
+	}
+	return float64(offset) / float64(u.given) * taken / float64(max(size, 1)), true
 }
 
 // used is how many bytes of the file the text so far was made of: what was read, less what was read ahead.

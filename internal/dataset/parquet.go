@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
@@ -37,6 +38,9 @@ type parquetRows struct {
 // openParquet reads the footer. A damaged file is a *RecordError: the library panics on some.
 func openParquet(file *os.File, size int64) (rows *parquetRows, err error) {
 	defer heldParquet(&err, 0)
+	if err := footerFits(file, size); err != nil {
+		return nil, err
+	}
 	opened, err := parquet.OpenFile(file, size, parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, &RecordError{Code: "parquet_damaged", Line: 1, Why: "the Parquet file can't be opened; it may be cut off: " + err.Error()}
@@ -54,6 +58,23 @@ func openParquet(file *os.File, size int64) (rows *parquetRows, err error) {
 		p.bare = append(p.bare, leaf.MaxRepetitionLevel > 0 || kind != parquet.ByteArray && kind != parquet.FixedLenByteArray && kind != parquet.Int96)
 	}
 	return p, nil
+}
+
+// footerFits compares the length of the footer, which the last eight bytes tell, with the file's: the library takes that much memory, 4 GB
+// at worst, before it looks.
+func footerFits(file *os.File, size int64) error {
+	var tail [8]byte
+	if size < int64(len(tail)+len(parquetMagic)) {
+		return nil // the library says what is wrong with it
+	}
+	if _, err := file.ReadAt(tail[:], size-int64(len(tail))); err != nil {
+		return err
+	}
+	length := int64(binary.LittleEndian.Uint32(tail[:]))
+	if string(tail[4:]) == parquetMagic && length > size-int64(len(tail)+len(parquetMagic)) {
+		return &RecordError{Code: "parquet_damaged", Line: 1, Byte: size - int64(len(tail)), Why: fmt.Sprintf("the Parquet file says that its footer has %d bytes, and has %d in all: it is cut off or damaged", length, size)}
+	}
+	return nil
 }
 
 // parquetName leaves out the two levels that lists have by convention (LogicalTypes.md, "Lists").

@@ -31,6 +31,7 @@ type Coverage struct {
 	Rows      int64 `json:"rows"`
 	Whole     bool  `json:"whole"`
 	Estimated bool  `json:"rows_estimated,omitempty"`
+	Unknown   bool  `json:"rows_unknown,omitempty"` // Rows is only what was read: nothing tells how many follow
 }
 
 // Duplicates are data records equal to an earlier one, compared by their values without the columns in Ignoring.
@@ -230,8 +231,11 @@ func (p *profiler) finish() *Profile {
 	}
 	profile.Coverage = Coverage{RowsRead: t.rows, Rows: t.rows, Whole: t.ended}
 	if !profile.Coverage.Whole && p.offset > 0 {
-		profile.Coverage.Rows = int64(float64(t.rows) / max(t.share(p.offset), 1e-9))
-		profile.Coverage.Estimated = true
+		if share, known := t.share(p.offset); known && share > 0 {
+			profile.Coverage.Rows, profile.Coverage.Estimated = max(t.rows, int64(float64(t.rows)/share)), true
+		} else {
+			profile.Coverage.Unknown = true
+		}
 	}
 	return profile
 }
@@ -269,7 +273,10 @@ func (p *profiler) findings(profile *Profile) []finding.Finding {
 func (p *profiler) partial(profile *Profile) finding.Finding {
 	read := fmt.Sprintf("%d of %d bytes", p.offset, p.table.size)
 	if p.table.text != nil && p.table.text.packed {
-		read = fmt.Sprintf("%d bytes of text, about %.0f %% of the file", p.offset, 100*p.table.share(p.offset))
+		read = fmt.Sprintf("%d bytes of text", p.offset)
+		if share, known := p.table.share(p.offset); known {
+			read += fmt.Sprintf(", about %.0f %% of the file", 100*share)
+		}
 	}
 	f := finding.Finding{Code: "coverage_partial", Severity: finding.Note, Where: &finding.Where{Path: p.table.path, Byte: p.offset},
 		What:   fmt.Sprintf("the profile rests on the first %d records, %s; where the rows are sorted, the others may look otherwise", profile.Coverage.RowsRead, read),

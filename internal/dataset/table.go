@@ -452,14 +452,13 @@ func (t *table) refuse(err error) error {
 	return fmt.Errorf("read %s: %w", t.path, err)
 }
 
-// share is how much of the file stands before an offset of its text. How much text a packed file holds is projected from the
-// part of it that was unpacked.
-func (t *table) share(offset int64) float64 {
-	switch rows, ok := t.source.(*parquetRows); {
-	case ok:
-		return float64(t.rows) / float64(max(rows.file.NumRows(), 1))
-	case t.text.packed:
-		return t.text.used() / float64(max(t.size, 1)) * float64(offset) / float64(max(t.text.given, 1))
+// share is how much of the file stands before an offset of its text; known is false where nothing tells.
+func (t *table) share(offset int64) (share float64, known bool) {
+	if rows, ok := t.source.(*parquetRows); ok {
+		return float64(t.rows) / float64(max(rows.file.NumRows(), 1)), true
 	}
-	return float64(offset) / float64(max(t.size, 1))
+	if t.text.packed {
+		return t.text.share(offset, t.size)
+	}
+	return float64(offset) / float64(max(t.size, 1)), true
 }

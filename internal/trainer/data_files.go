@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/trainwright/trainwright/internal/contract"
+	"github.com/trainwright/trainwright/internal/dataset"
 	"github.com/trainwright/trainwright/internal/rundir"
 )
 
@@ -76,7 +77,7 @@ func (w *dataWork) manifest() (contract.DataManifest, error) {
 	}
 	if w.profile != nil && (w.written || w.ownSplit) {
 		f := w.profile.Files[0]
-		m.Files = append(m.Files, contract.DataFile{Path: run.Rel(w.first()), SHA256: f.SHA256, Bytes: f.Bytes, Rows: &w.profile.Coverage.Rows})
+		m.Files = append(m.Files, contract.DataFile{Path: run.Rel(w.first()), SHA256: f.SHA256, Bytes: f.Bytes, Rows: rowsOf(w.profile.Coverage)})
 	}
 	if w.spec != nil {
 		m.SplitStrategy = w.spec.Strategy
@@ -120,6 +121,14 @@ func (w *dataWork) said(word string) string {
 		return "INFERRED: left to " + w.view.Entry
 	}
 	return "MISSING: not stated"
+}
+
+// rowsOf is how many rows a file holds, nil where that is not known.
+func rowsOf(c dataset.Coverage) *int64 {
+	if c.Unknown {
+		return nil
+	}
+	return &c.Rows
 }
 
 func (w *dataWork) summary() string {
