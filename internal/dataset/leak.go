@@ -163,6 +163,9 @@ func checkParts(ctx context.Context, parts map[string]string, id, target string,
 	return leaks, append(out, leakFindings(leaks)...), nil
 }
 
+// maxHashed is how many rows of parts are compared for equality, at some 50 bytes of memory each.
+const maxHashed = 5_000_000
+
 // agree finds the columns that all parts share.
 func (c *partsChecker) agree(ctx context.Context, dialect Dialect) ([]finding.Finding, error) {
 	var out []finding.Finding

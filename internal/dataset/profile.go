@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/trainwright/trainwright/internal/finding"
@@ -57,7 +58,7 @@ type ProfileOptions struct {
 
 	DistinctBound  int   // distinct values counted exactly per column; 0: 131,072, less for wide files
 	QuantileBound  int   // values kept per column for quantiles; 0: 131,072, less for wide files
-	DuplicateBound int64 // records compared; 0: 5,000,000
+	DuplicateBound int64 // records compared; 0: all
 }
 
 // bounded fills in the bounds. Columns share a budget of eight million hashes (128 MB at worst) and four million numbers
@@ -71,13 +72,10 @@ func (o ProfileOptions) bounded(columns int) ProfileOptions {
 		o.QuantileBound = share(4<<20, 1<<17)
 	}
 	if o.DuplicateBound <= 0 {
-		o.DuplicateBound = maxHashed
+		o.DuplicateBound = math.MaxInt64
 	}
 	return o
 }
-
-// maxHashed is how many records are compared for equality, at 12 bytes of memory each.
-const maxHashed = 5_000_000
 
 // profiler is one reading of a file.
 type profiler struct {
@@ -118,12 +116,16 @@ func ProfileTable(ctx context.Context, path string, opts ProfileOptions) (*Profi
 	for range t.names {
 		p.columns = append(p.columns, newGatherer(p.opts.DistinctBound, p.opts.QuantileBound))
 	}
+	defer p.repeats.close()
 	broken, err := p.read(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	p.broken = broken
-	profile := p.finish()
+	profile, err := p.finish()
+	if err != nil {
+		return nil, nil, err
+	}
 	found := t.findings()
 	if broken != nil {
 		found = append(found, *broken)
@@ -213,15 +215,17 @@ func rowKey(seed maphash.Seed, buf []byte, r *Record, skip int) (uint64, []byte)
 	return maphash.Bytes(seed, buf), buf
 }
 
-func (p *profiler) finish() *Profile {
+func (p *profiler) finish() (profile *Profile, err error) {
 	t := p.table
 	p.duplicate.RowsChecked = p.repeats.n
-	p.duplicate.Rows, p.duplicate.Examples = p.repeats.find(keptExamples)
+	if p.duplicate.Rows, p.duplicate.Examples, err = p.repeats.find(keptExamples); err != nil {
+		return nil, err
+	}
 	t.format.Newline = t.reader.newline()
 	if t.odd.notUTF8 > 0 {
 		t.format.Encoding = "latin-1"
 	}
-	profile := &Profile{Files: []FileInfo{t.info()}, Format: t.format, Columns: map[string]*Column{}, Order: slices.Clone(t.names),
+	profile = &Profile{Files: []FileInfo{t.info()}, Format: t.format, Columns: map[string]*Column{}, Order: slices.Clone(t.names),
 		Duplicates: p.duplicate, Bad: t.bad, BadTotal: t.badTotal, target: p.opts.Target}
 	for i, column := range p.columns {
 		profile.Columns[t.names[i]] = column.finish(t.names[i])
@@ -237,7 +241,7 @@ func (p *profiler) finish() *Profile {
 			profile.Coverage.Unknown = true
 		}
 	}
-	return profile
+	return profile, nil
 }
 
 // findings tells what the profile shows that a person would want to know before training.
@@ -251,9 +255,9 @@ func (p *profiler) findings(profile *Profile) []finding.Finding {
 			Where:    &finding.Where{Path: path, Line: first.Line},
 			Expected: "independent records", Remedy: "a split keeps repeats in one part; remove them if they are an accident"})
 	}
-	if profile.Duplicates.RowsChecked >= p.opts.DuplicateBound && profile.Coverage.RowsRead > p.opts.DuplicateBound {
+	if checked := profile.Duplicates.RowsChecked; checked < profile.Coverage.RowsRead-profile.BadTotal {
 		out = append(out, finding.Finding{Code: "duplicates_unchecked", Severity: finding.Note, Where: &finding.Where{Path: path},
-			What: fmt.Sprintf("only the first %d records were compared with each other", p.opts.DuplicateBound)})
+			What: fmt.Sprintf("only the first %d records were compared with each other", checked)})
 	}
 	if !profile.Coverage.Whole {
 		out = append(out, p.partial(profile))
