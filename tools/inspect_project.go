@@ -114,7 +114,7 @@ func projectAt(ctx context.Context, roots *rundir.Roots, at string) (InspectProj
 	out.ReadBy = tree.ReadBy
 	if len(tree.Entrypoints) > 0 {
 		best := tree.Entrypoints[0].Path
-		for _, s := range tree.SettingsOf(best) {
+		for _, s := range tree.SettingsOf(best, "") {
 			if len(out.Settings) < shownFiles {
 				out.Settings = append(out.Settings, SettingView{Name: s.Name, Value: s.Value, Role: s.Role, At: fmt.Sprintf("%s:%d", s.Place.Path, s.Place.Line)})
 			}

@@ -160,7 +160,7 @@ func dateFindings(path string, c *Column) []finding.Finding {
 		return nil
 	}
 	var out []finding.Finding
-	if d.Gaps > 0 && d.Backward == 0 {
+	if d.Gaps > 0 && d.Backward == 0 && 6*d.Gaps <= c.Distinct { // more of them are a calendar, such as working days
 		out = append(out, finding.Finding{Code: "time_gaps", Severity: finding.Note, Where: &finding.Where{Path: path, Field: c.Name, Line: d.Widest.Line, Byte: d.Widest.Byte},
 			What:     fmt.Sprintf("column %q has %d gap(s) wider than its step of %s; the widest is %s", c.Name, d.Gaps, lengthOf(d.Step), lengthOf(d.Widest.Seconds)),
 			Expected: "a regular step", Remedy: "a window over a gap is no window: fill it, or cut the series there"})

@@ -32,6 +32,7 @@ func TestDates(t *testing.T) {
 	}{
 		"regular":         {days("2006-01-02", 300, never), Dates{Format: "YYYY-MM-DD", First: "2023-01-01", Last: "2023-10-27", Step: 86400}, nil},
 		"gaps":            {days("2006-01-02", 300, week), Dates{Format: "YYYY-MM-DD", First: "2023-01-01", Last: "2023-10-27", Step: 86400, Gaps: 2, Widest: &Gap{8 * 86400, 102, 1397}}, []string{"time_gaps"}},
+		"working days":    {days("2006-01-02", 300, func(i int) bool { return (i+6)%7 >= 5 }), Dates{Format: "YYYY-MM-DD", First: "2023-01-02", Last: "2023-10-27", Step: 86400, Gaps: 42, Widest: &Gap{3 * 86400, 0, 0}}, nil},
 		"German":          {days("02.01.2006", 300, never), Dates{Format: "DD.MM.YYYY", First: "2023-01-01", Last: "2023-10-27", Step: 86400}, nil},
 		"with the clock":  {"t,x\n2024-02-28 23:30:00,1\n2024-02-29 00:00:00,2\n2024-02-29 00:30:00,3\n", Dates{Format: "YYYY-MM-DD hh:mm:ss", First: "2024-02-28T23:30:00", Last: "2024-02-29T00:30:00", Step: 1800}, nil},
 		"months":          {"t,x\n2024-01-01,1\n2024-02-01,2\n2024-03-01,3\n2024-04-01,4\n2024-05-01,5\n", Dates{Format: "YYYY-MM-DD", First: "2024-01-01", Last: "2024-05-01", Step: 31 * 86400}, nil},
@@ -45,6 +46,9 @@ func TestDates(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := p.Columns[p.Order[0]]
+			if c.want.Widest != nil && c.want.Widest.Line == 0 { // its place does not matter here
+				got.Dates.Widest.Line, got.Dates.Widest.Byte = 0, 0
+			}
 			if diff := cmp.Diff(&c.want, got.Dates); diff != "" || got.Type != TypeDate {
 				t.Errorf("%s: %s", got.Type, diff)
 			}

@@ -131,6 +131,9 @@ func (r *configReader) value(name string, key, node *yaml.Node, depth int) {
 		}
 	case yaml.ScalarNode:
 		r.leaf(name, r.scalar(node), key, node)
+		if at, known := r.index[name]; known && node.Tag == "!include" {
+			r.values[at].Include, r.values[at].Value = true, node.Value
+		}
 	}
 }
 

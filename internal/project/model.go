@@ -132,6 +132,7 @@ type ConfigValue struct {
 	Value      any    `json:"value"`
 	Role       string `json:"role,omitempty"`
 	RoleReason string `json:"role_reason,omitempty"`
+	Include    bool   `json:"include,omitempty"` // the value is the name of a file whose values stand here
 	Place      Place  `json:"place"`
 	Quote      string `json:"quote"` // verbatim, from the key to the end of the value's line, at most 400 bytes
 }

@@ -79,7 +79,7 @@ var roleNames = []struct{ role, names string }{
 	{RoleLoss, "loss_function loss_fn loss_name loss_type criterion loss objective"},
 	{RoleScheduler, "lr_scheduler_type lr_scheduler scheduler_name scheduler_type learning_rate_scheduler lr_schedule scheduler schedule sched"},
 	{RoleBatchSize, "train_batch_size per_device_train_batch_size batch_size_train micro_batch_size batch_size batchsize batch bs"},
-	{RoleEpochsOrSteps, "num_train_epochs num_epochs n_epochs max_epochs nepochs training_epochs train_epochs epochs max_train_steps num_train_steps max_steps num_steps n_steps train_steps total_steps steps max_iterations num_iterations n_iterations max_iters iterations iters"},
+	{RoleEpochsOrSteps, "num_train_epochs num_epochs n_epochs max_epochs nepochs training_epochs train_epochs epochs max_train_steps num_train_steps max_steps num_steps n_steps train_steps total_steps steps max_iterations max_iter num_iterations n_iterations max_iters iterations iters"},
 	{RolePrecision, "mixed_precision train_precision precision amp_dtype dtype amp fp16 bf16"},
 	{RoleDistributed, "distributed_mode distributed_strategy distributed_backend distributed ddp"},
 	{RoleResume, "resume_from_checkpoint resume_checkpoint resume_from resume_path resume_ckpt ckpt_resume auto_resume continue_from resume"},

@@ -248,6 +248,7 @@ func (s *scanner) readConfigFile(file File) bool {
 // finish does what needs the whole tree: the ranking, the imports nobody declared, the hint that leads nowhere.
 func (s *scanner) finish() {
 	rank(s.tree.Entrypoints)
+	s.findings = append(s.findings, s.tree.brokenIncludes()...)
 	var imports []importedModule
 	for _, module := range s.firstImport {
 		imports = append(imports, module)

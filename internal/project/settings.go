@@ -262,13 +262,14 @@ func whole(value any) any {
 	return value
 }
 
-// SettingsOf are the settings of a script and of the project's own modules that it imports by name.
-func (t *Tree) SettingsOf(entry string) []Setting {
+// SettingsOf are the settings of a script and of the project's own modules that it imports by name; and of a configuration written in
+// Python, where one is named, with its bases.
+func (t *Tree) SettingsOf(entry, config string) []Setting {
 	e := t.Entrypoint(entry)
 	if e == nil {
 		return nil
 	}
-	var out []Setting
+	out := t.pythonConfig(config)
 	for _, s := range t.Settings {
 		stem := strings.TrimSuffix(path.Base(s.Place.Path), ".py")
 		top, _, _ := strings.Cut(s.Place.Path, "/")

@@ -71,7 +71,7 @@ func told(t *testing.T, folder string, options Options) string {
 	for _, a := range entry.Arguments {
 		said("argument", strings.Join(a.Flags, " "), a.Default, a.Role, a.Place, a.Quote)
 	}
-	for _, s := range tree.SettingsOf(entry.Path) {
+	for _, s := range tree.SettingsOf(entry.Path, "configs/small.py") {
 		said(s.How, s.Name, s.Value, s.Role, s.Place, s.Quote)
 	}
 	for _, l := range tree.LaunchesOf(entry.Path) {

@@ -186,7 +186,7 @@ func (c *capture) settingFacts() []evidence.Fact {
 		return facts
 	}
 	values := map[string][]string{}
-	settings := c.scan.SettingsOf(c.entry)
+	settings := c.scan.SettingsOf(c.entry, c.configHint())
 	for _, s := range settings {
 		if value := fmt.Sprint(s.Value); !slices.Contains(values[s.Role], value) {
 			values[s.Role] = append(values[s.Role], value)
@@ -206,8 +206,13 @@ func (c *capture) settingFacts() []evidence.Fact {
 	return facts
 }
 
+// configHint is the configuration that the handoff names, as the tree names files.
+func (c *capture) configHint() string {
+	return filepath.ToSlash(filepath.Clean(c.step.Run.Handoff.Inputs.Model.ConfigHint))
+}
+
 // relevantConfigs are the configuration files that the entry point reads: named by the handoff, by the default of its
-// config argument, by @hydra.main, or by name in its text. Any other file of the tree, such as what an earlier run left, says nothing
+// config argument, by @hydra.main, or by name in its text; and what those are built on. Any other file of the tree, such as what an earlier run left, says nothing
 // about this training.
 func (c *capture) relevantConfigs() []project.Config {
 	var text string
@@ -217,7 +222,7 @@ func (c *capture) relevantConfigs() []project.Config {
 			text = string(data)
 		}
 	}
-	hint := filepath.ToSlash(filepath.Clean(c.step.Run.Handoff.Inputs.Model.ConfigHint))
+	hint := c.configHint()
 	var out []project.Config
 	hydra := c.scan.HydraFiles(c.entry)
 	for _, config := range c.scan.Configs {
@@ -225,7 +230,7 @@ func (c *capture) relevantConfigs() []project.Config {
 			out = append(out, config)
 		}
 	}
-	return out
+	return c.scan.Composed(out)
 }
 
 // scriptFacts are the defaults of the entry point's arguments.

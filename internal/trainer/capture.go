@@ -173,7 +173,7 @@ func (c *capture) captureProject(hint string) error {
 	if launches := c.scan.LaunchesOf(c.entry); c.entry != "" && len(launches) == 1 {
 		paths = append(paths, launches[0].Place.Path)
 	}
-	for _, s := range c.scan.SettingsOf(c.entry) {
+	for _, s := range c.scan.SettingsOf(c.entry, c.configHint()) {
 		paths = append(paths, s.Place.Path)
 	}
 	paths = append(paths, c.scan.Docs...)
