@@ -236,7 +236,7 @@ func bomb(t *testing.T, name, head, line string, size int) string {
 	return path
 }
 
-// A small file that unpacks to half a gigabyte is given up for what it is: with rows, with nothing but blank lines, and where
+// A small file that unpacks to 160 MB is given up for what it is: with rows, with nothing but blank lines, and where
 // the caller wants to read on and on.
 func TestABombIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ file, head, line string }{
@@ -248,7 +248,7 @@ func TestABombIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := bomb(t, c.file, c.head, c.line, 512<<20)
+			path := bomb(t, c.file, c.head, c.line, 160<<20)
 			began := time.Now()
 			profile, found, err := ProfileTable(background, path, ProfileOptions{MaxBytes: 1 << 40})
 			if err != nil {

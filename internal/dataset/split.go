@@ -265,5 +265,18 @@ func takePredefined(ctx context.Context, spec SplitSpec, dir string) (*Split, []
 		return nil, nil, err
 	}
 	split.Leakage = leaks
-	return split, found, split.save(dir)
+	given := spec
+	given.Files = files
+	classes, err := absentClasses(ctx, given)
+	if err != nil {
+		return nil, nil, err
+	}
+	alike, more, err := similarAcross(ctx, given)
+	if err != nil {
+		return nil, nil, err
+	}
+	if alike != nil {
+		split.Leakage = append(split.Leakage, *alike)
+	}
+	return split, append(append(found, classes...), more...), split.save(dir)
 }
