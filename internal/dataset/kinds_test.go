@@ -240,7 +240,7 @@ func bomb(t *testing.T, name, head, line string, size int) string {
 // the caller wants to read on and on.
 func TestABombIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ file, head, line string }{
-		"rows":              {"bomb.csv.gz", "a,b\n", "1,1\n"},
+		"rows":              {"bomb.csv.gz", "a,b\n", strings.Repeat("1", 4000) + ",1\n"},
 		"blank lines":       {"bomb.csv.gz", "", "\n"},
 		"blank lines below": {"bomb.csv.gz", "a,b\n", "\n"},
 		"blank JSON lines":  {"bomb.jsonl.gz", "{\"a\": 1}\n", "\n"},
