@@ -79,6 +79,11 @@ func New(e *engine.Engine) *Coder {
 
 // Run lands the changes of a call.
 func (c *Coder) Run(ctx context.Context, caller engine.Caller, call contract.Call, _ Input) (engine.Envelope, error) {
+	if h := call.Handoff; h != nil && call.Request != "" && h.StepID == contract.FromRequest(call.Request).StepID {
+		own := *h
+		own.ExecutionSkill = Skill // words alone were made a handoff, which is the trainer's unless someone says otherwise
+		call.Handoff = &own
+	}
 	return c.Engine.RunPhase(ctx, caller, c.skill, phaseName, call)
 }
 

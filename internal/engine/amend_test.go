@@ -83,18 +83,19 @@ func TestRunStaysWhereItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name    string
 		runtime contract.Runtime
 		code    string
 	}{
-		"another code_save_dir":   {contract.Runtime{CodeSaveDir: "elsewhere"}, "run_placed"},
-		"another trainer_workdir": {contract.Runtime{TrainerWorkdir: "elsewhere"}, "run_placed"},
-		"another workdir":         {contract.Runtime{Workdir: "elsewhere"}, "run_placed"},
-		"its own":                 {contract.Runtime{TrainerWorkdir: run.Workdir}, ""},
+		{"another code_save_dir", contract.Runtime{CodeSaveDir: "elsewhere"}, "run_placed"},
+		{"another trainer_workdir", contract.Runtime{TrainerWorkdir: "elsewhere"}, "run_placed"},
+		{"another workdir", contract.Runtime{Workdir: "elsewhere"}, "run_placed"},
+		{"its own", contract.Runtime{TrainerWorkdir: run.Workdir}, ""},
 	} {
 		_, err := k.amended(first.Run.RunID, contract.StepHandoff{Inputs: contract.Inputs{Runtime: c.runtime}}, nil)
 		if c.code == "" && err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v", c.name, err)
 		} else if c.code != "" {
 			refusal(t, err, c.code)
 		}

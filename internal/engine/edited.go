@@ -83,6 +83,10 @@ func (e *Engine) settleEdits(ctx context.Context, run *Run, name, how string) (n
 	}
 	phase := run.Skill.Phases[slices.IndexFunc(run.Skill.Phases, func(p Phase) bool { return p.Name() == name })]
 	for _, edit := range edits {
+		newest, err := run.Dir.Newest(edit)
+		if err != nil {
+			return nil, nil, err
+		}
 		kept, err := run.Dir.KeepEdit(edit)
 		if err != nil {
 			return nil, nil, err
@@ -90,7 +94,7 @@ func (e *Engine) settleEdits(ctx context.Context, run *Run, name, how string) (n
 		if how == renderAnew {
 			notes = append(notes, finding.Finding{Code: "rendered_anew", Severity: finding.Note, What: edit.Name + " is written from the JSON again; the edited text is in " + kept,
 				Where: &finding.Where{Path: run.File(edit.Name)}, Remedy: "nothing to do"})
-			if err := rundir.WriteFile(run.File(edit.Name), edit.Rendered); err != nil {
+			if _, err := run.Dir.WriteArtifacts(map[string][]byte{edit.Name: newest}); err != nil {
 				return nil, nil, err
 			}
 			continue

@@ -52,11 +52,11 @@ func (d Dir) WriteArtifact(name string, data []byte) (wrote bool, f *finding.Fin
 	if onDisk != want && !ours && !known {
 		return false, planted(path, name, onDisk), nil
 	}
-	if err := d.keepRendering(name, data, want); err != nil {
-		return false, nil, err
-	}
 	if onDisk != want && !ours {
 		return d.offer(name, path, data, last, rendered)
+	}
+	if err := d.keepRendering(name, data, want); err != nil {
+		return false, nil, err
 	}
 	if last.SHA256 != want || last.Offered != "" {
 		rendered[name] = rendering{SHA256: want, Before: onDisk}

@@ -62,8 +62,12 @@ func (d Dir) Edited(name string) (*Edit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	if string(now) == string(rendered) {
-		return nil, nil
+	known := map[string]rendering{}
+	if err := ReadJSON(d.renderedPath(), &known); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if sha := HashBytes(now); string(now) == string(rendered) || sha == known[name].SHA256 || sha == known[name].Before {
+		return nil, nil // ours, also where a crash came between the two files
 	}
 	return &Edit{Name: name, Rendered: rendered, Edited: now}, nil
 }
@@ -105,6 +109,23 @@ func (e Edit) shortDiff() string {
 		kept = append(kept, fmt.Sprintf("… and %d more changed lines", changed-shown))
 	}
 	return strings.Join(kept, "\n")
+}
+
+// Newest is the text that would stand there without the edit: what was rendered after it, else what was rendered before.
+func (d Dir) Newest(e Edit) ([]byte, error) {
+	rendered := map[string]rendering{}
+	if err := ReadJSON(d.renderedPath(), &rendered); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	offered := rendered[e.Name].Offered
+	if offered == "" {
+		return e.Rendered, nil
+	}
+	beside, err := os.ReadFile(newName(d.Abs(e.Name)))
+	if err != nil || HashBytes(beside) != offered {
+		return e.Rendered, nil // turned down, or changed itself
+	}
+	return beside, nil
 }
 
 // KeepEdit copies an edited artifact into the run's edits folder and lets the next rendering take its place. It returns the

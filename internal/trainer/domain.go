@@ -127,7 +127,7 @@ func (l *ledger) addDomain(run *engine.Run, view projectView) {
 				Where: &finding.Where{Field: "step_handoff.inputs.data.domain_metadata.domain"}, Expected: "earth, biology, materials, cfd or general-science", Remedy: "correct it, or leave it out to have it found"})
 			return
 		}
-		fact := evidence.Fact{ID: l.nextID(), Field: domainField, Value: domain, Status: evidence.Confirmed, Source: "s1", Quote: fmt.Sprintf(`"domain": %q`, stated), By: byUser}
+		fact := evidence.Fact{ID: l.nextID(), Field: domainField, Value: domain, Status: evidence.Confirmed, Source: l.handoffSource(), Quote: fmt.Sprintf(`"domain": %q`, stated), By: byUser}
 		if stated != domain {
 			fact.Status, fact.Why = evidence.Inferred, fmt.Sprintf("%s is %s", stated, domain)
 		}
@@ -172,8 +172,8 @@ func (l *ledger) domainEvidence(run *engine.Run, view projectView) map[string]*d
 	}
 	l.wordsOf(found, words(run.Handoff), "the handoff", "", 2)
 	for _, s := range l.sources {
-		if !isDocument(s) && s.Kind != evidence.KindText && s.Kind != evidence.KindURL {
-			continue
+		if strings.HasPrefix(s.Ref, "skill://") || !isDocument(s) && s.Kind != evidence.KindText && s.Kind != evidence.KindURL {
+			continue // what was recalled was recalled for the words of the request: it proves nothing about the project
 		}
 		if kept, err := evidence.Kept(l.dir, s); err == nil {
 			l.wordsOf(found, string(kept[:min(len(kept), proseBytes)]), s.Ref, s.ID, 1)
@@ -217,7 +217,17 @@ func (l *ledger) wordsOf(found map[string]*domainEvidence, said, ref, source str
 	}
 }
 
-// domain is the domain in force, or unknown.
+// handoffSource is the handoff as it was captured last: an amended one is a source of its own.
+func (l *ledger) handoffSource() string {
+	for _, s := range slices.Backward(l.sources) {
+		if s.Kind == evidence.KindHandoff {
+			return s.ID
+		}
+	}
+	return ""
+}
+
+// domainOf is the domain in force, or unknown.
 func domainOf(facts []evidence.Fact) string {
 	if f := holding(facts, domainField); f != nil {
 		return text(f.Value)
@@ -245,7 +255,7 @@ func (l *ledger) addMetadata(h contract.StepHandoff) {
 				for i := range l.facts { // the user's word holds
 					l.facts[i].InForce = l.facts[i].InForce && l.facts[i].Field != metadataPrefix+entry
 				}
-				l.facts = append(l.facts, evidence.Fact{ID: l.nextID(), Field: metadataPrefix + entry, Value: value, Status: status, By: byUser, Source: "s1", Why: "domain_metadata of the handoff", InForce: true})
+				l.facts = append(l.facts, evidence.Fact{ID: l.nextID(), Field: metadataPrefix + entry, Value: value, Status: status, By: byUser, Source: l.handoffSource(), Why: "domain_metadata of the handoff", InForce: true})
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func TestDomainIsFound(t *testing.T) {
 			}
 			dir := t.TempDir()
 			handoff := `"domain": "` + c.stated + `"`
-			source, err := evidence.Capture(dir, nil, evidence.CaptureInput{Kind: evidence.KindText, Ref: "note", Text: handoff}, time.Now())
+			source, err := evidence.Capture(dir, nil, evidence.CaptureInput{Kind: evidence.KindHandoff, Ref: "step_handoff.json", Text: handoff}, time.Now())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -52,6 +52,10 @@ func TestEditedPlanIsTakenOver(t *testing.T) {
 		t.Errorf("remedy %q", shown.Remedy)
 	}
 
+	f.phase(3, answer.Run.RunID, map[string]any{"strategy": map[string]any{"patience": 4}}) // what the phase renders meanwhile is no edit
+	if shown := wantCode(t, f.walk().Findings, "artifact_edited_by_hand"); strings.Contains(shown.What, "patience") {
+		t.Errorf("shown as edited: %s", shown.What)
+	}
 	taken := f.phase(3, answer.Run.RunID, map[string]any{"edited": "take_over"})
 	wantCode(t, taken.Findings, "edit_taken")
 	if hasCode(taken.Findings, "artifact_edited_by_hand") {
@@ -59,6 +63,12 @@ func TestEditedPlanIsTakenOver(t *testing.T) {
 	}
 	var plan Plan
 	f.must(json.Unmarshal([]byte(f.read(f.file(answer, planFile))), &plan))
+	if patience := plan.Leaves["patience"]; show(patience.Value) != "4" {
+		t.Errorf("patience of the plan: %+v", patience)
+	}
+	if _, err := os.Stat(f.file(answer, "training_plan.new.md")); err == nil {
+		t.Error("the offer is still there")
+	}
 	if seed := plan.Leaves["seed"]; show(seed.Value) != "23" || seed.Status != evidence.Assumption {
 		t.Errorf("seed of the plan: %+v", seed)
 	}
@@ -77,8 +87,13 @@ func TestEditedPlanIsRenderedAnew(t *testing.T) {
 	f, answer := planned(t)
 	rendered := f.read(f.file(answer, planText))
 	f.change(answer, planText, "| seed | 17 |", "| seed | 23 |")
+	f.phase(3, answer.Run.RunID, map[string]any{"strategy": map[string]any{"patience": 4}})
 	back := f.phase(3, answer.Run.RunID, map[string]any{"edited": "render_anew"})
 	wantCode(t, back.Findings, "rendered_anew")
+	if hasCode(back.Findings, "artifact_edited_by_hand") {
+		t.Error("the artifact still counts as edited")
+	}
+	rendered = strings.Replace(rendered, "| patience | — | INFERRED |  | no argument of the script sets it; the script decides |", "| patience | 4 | ASSUMPTION |  | chosen by the agent |", 1)
 	if got := f.read(f.file(answer, planText)); got != rendered {
 		t.Errorf("rendered as\n%s", got)
 	}
