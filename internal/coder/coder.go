@@ -165,7 +165,7 @@ func (land) landedBefore(out engine.Outcome, step *engine.Step, root string) (en
 		out.AddText(name, data)
 	}
 	out.Check("landed", true, "every change is there")
-	out.Summary = step.Run.Roots.Rel(root) + " already holds these changes; nothing was written"
+	out.Summary = filepath.Base(root) + " already holds these changes; nothing was written"
 	out.Decide()
 	return out, nil
 }
@@ -205,7 +205,7 @@ func (p land) finish(out engine.Outcome, step *engine.Step, set *changeSet, dry 
 	out.Findings = append(out.Findings, finding.Finding{Code: "difference", Severity: finding.Note, What: shortDiff(diff), Where: &finding.Where{Path: step.Run.File(diffFile)},
 		Remedy: "review it; nothing was staged or committed"})
 	out.Check("landed", true, "every change is there, or none was asked for")
-	out.Summary = fmt.Sprintf("%s %s %s", step.Run.Roots.Rel(set.root), verb, set.summary())
+	out.Summary = fmt.Sprintf("%s %s %s", filepath.Base(set.root), verb, set.summary())
 	out.Decide()
 	return out, nil
 }
