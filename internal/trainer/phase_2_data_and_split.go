@@ -157,9 +157,8 @@ func (w *dataWork) locate() {
 }
 
 func refusalOf(err error) []finding.Finding {
-	var refused *finding.Refused
-	if errors.As(err, &refused) {
-		return refused.Findings
+	if found, _ := finding.Of(err); found != nil {
+		return found
 	}
 	return []finding.Finding{{Code: "unreadable", Severity: finding.Error, What: err.Error()}}
 }
@@ -263,10 +262,7 @@ func (w *dataWork) column(field, chosen string) string {
 }
 
 func notRefused(err error) error {
-	var refused *finding.Refused
-	if errors.As(err, &refused) {
-		return nil
-	}
+	_, err = finding.Of(err)
 	return err
 }
 
