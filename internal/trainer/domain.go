@@ -82,12 +82,11 @@ var wordPatterns = sync.OnceValue(func() map[string]*regexp.Regexp {
 
 // domainEvidence is what speaks for a domain: its terms, each once, with where it was met first.
 type domainEvidence struct {
-	score   int
-	terms   []string // "climate (README.md:3)"
-	seen    map[string]bool
-	source  string // of the first term that a source holds
-	quote   string
-	explain string
+	score  int
+	terms  []string // "climate (README.md:3)"
+	seen   map[string]bool
+	source string // of the first term that a source holds
+	quote  string
 }
 
 func (e *domainEvidence) add(term, where string, weight int) bool {
