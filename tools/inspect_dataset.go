@@ -42,11 +42,14 @@ type ColumnView struct {
 	DistinctAtLeast bool                 `json:"distinct_at_least,omitempty"`
 	Min             *float64             `json:"min,omitempty"`
 	Median          *float64             `json:"median,omitempty"`
+	MedianFrom      int64                `json:"median_from,omitempty"` // set where the median is that of a sample of so many values
 	Max             *float64             `json:"max,omitempty"`
 	Mean            *float64             `json:"mean,omitempty"`
 	Std             *float64             `json:"std,omitempty"`
-	Top             []dataset.ValueCount `json:"top,omitempty"` // of columns that hold no numbers
-	Bad             []dataset.BadValue   `json:"bad,omitempty"` // the first values that do not fit the type
+	Decimal         string               `json:"decimal,omitempty"`
+	Dates           *dataset.Dates       `json:"dates,omitempty"` // of a column of dates, in place of Top
+	Top             []dataset.ValueCount `json:"top,omitempty"`   // of columns that hold no numbers
+	Bad             []dataset.BadValue   `json:"bad,omitempty"`   // the first values that do not fit the type
 	BadTotal        int64                `json:"bad_total,omitempty"`
 }
 
@@ -108,9 +111,13 @@ func columnView(c *dataset.Column) ColumnView {
 	view := ColumnView{Name: c.Name, Type: c.Type, Missing: c.Missing, Distinct: c.Distinct, DistinctAtLeast: c.DistinctAtLeast,
 		Min: c.Min, Max: c.Max, Mean: c.Mean, Std: c.Std, Bad: c.Bad[:min(len(c.Bad), shownBad)], BadTotal: c.BadTotal}
 	if median, ok := c.Quantiles["0.5"]; ok {
-		view.Median = &median
+		view.Median, view.MedianFrom = &median, c.QuantilesFrom
 	}
-	if c.Numbers == 0 {
+	view.Decimal = c.Decimal
+	switch {
+	case c.Type == dataset.TypeDate:
+		view.Dates = c.Dates
+	case c.Numbers == 0:
 		view.Top = c.Top[:min(len(c.Top), shownTop)]
 	}
 	return view

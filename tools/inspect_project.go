@@ -53,7 +53,8 @@ type ArgumentView struct {
 // ConfigView is a configuration file and those of its values whose meaning for a training is known.
 type ConfigView struct {
 	Path   string         `json:"path"`
-	Values map[string]any `json:"values,omitempty"`
+	Values map[string]any `json:"values,omitempty"` // those that mean something here
+	Others []string       `json:"others,omitempty"` // the keys of the others
 }
 
 // SettingView is a value that no argument can change, and where it stands.
@@ -129,7 +130,11 @@ func projectAt(ctx context.Context, roots *rundir.Roots, at string) (InspectProj
 		out.Configs = append(out.Configs, configView(c))
 	}
 	for _, d := range tree.Dependencies {
-		out.Dependencies = append(out.Dependencies, d.Name+d.Constraint)
+		said := d.Name + d.Constraint
+		if d.Imported {
+			said += " (imported, declared nowhere)"
+		}
+		out.Dependencies = append(out.Dependencies, said)
 	}
 	if tree.Git != nil {
 		if out.Commit = tree.Git.Commit; tree.Git.Dirty {
@@ -144,7 +149,7 @@ func entrypointView(e project.Entrypoint) EntrypointView {
 	view := EntrypointView{Path: e.Path, Reasons: e.Reasons}
 	for _, a := range e.Arguments {
 		shown := ArgumentView{Name: a.Name, Default: a.Default, Required: a.Required, Role: a.Role, Line: a.Place.Line}
-		if a.Default == nil && a.DefaultText != "" {
+		if a.Default == nil && a.DefaultText != "" && a.DefaultText != "None" {
 			shown.Default = a.DefaultText
 		}
 		view.Arguments = append(view.Arguments, shown)
@@ -156,12 +161,16 @@ func configView(c project.Config) ConfigView {
 	view := ConfigView{Path: c.Path}
 	for _, v := range c.Values {
 		if v.Role == "" {
+			view.Others = append(view.Others, v.Key)
 			continue
 		}
 		if view.Values == nil {
 			view.Values = map[string]any{}
 		}
 		view.Values[v.Key] = v.Value
+	}
+	if view.Others != nil {
+		view.Others = some(view.Others)
 	}
 	return view
 }

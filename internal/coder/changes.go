@@ -84,13 +84,14 @@ func (s *changeSet) open(roots *rundir.Roots, name string) (*change, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range strings.Split(filepath.ToSlash(local), "/") {
-		if redact.SecretName(part) {
-			return nil, refuse("path_secret", name, "files of this name hold secrets, or are git's own", "a file of the project", "have the user make this change")
-		}
+	if err := forbidden(local, name); err != nil {
+		return nil, err
 	}
 	path, err := roots.Writable(filepath.Join(s.root, local))
 	if err != nil {
+		return nil, err
+	}
+	if err := forbidden(roots.Rel(path), name); err != nil { // a link may lead there
 		return nil, err
 	}
 	if !rundir.Inside(s.root, path) {
@@ -120,6 +121,16 @@ func (s *changeSet) open(roots *rundir.Roots, name string) (*change, error) {
 	c.after = c.before
 	s.files = append(s.files, c)
 	return c, nil
+}
+
+// forbidden refuses a path with a part that nobody but the user writes: secrets, git's own, the records of runs.
+func forbidden(path, name string) error {
+	for _, part := range strings.Split(filepath.ToSlash(path), "/") {
+		if redact.SecretName(part) || strings.EqualFold(part, ".onescience") {
+			return refuse("path_secret", name, "it leads to "+part+": files of this name hold secrets, or are git's or trainwright's own", "a file of the project", "have the user make this change")
+		}
+	}
+	return nil
 }
 
 // replace takes a whole file.
@@ -212,15 +223,14 @@ func (s *changeSet) edit(roots *rundir.Roots, edit Edit, field string) error {
 
 // notFound tells where the passage nearly stands.
 func (s *changeSet) notFound(c *change, text, search, replace, field string) error {
-	if replace != "" && len(occurrences(text, replace)) == 1 && !strings.Contains(replace, search) {
-		s.notes = append(s.notes, finding.Finding{Code: "edit_already_there", Severity: finding.Note, What: fmt.Sprintf("%s holds the replacement already, and not the passage", c.name),
-			Where: &finding.Where{Path: c.path, Line: 1 + strings.Count(text[:strings.Index(text, replace)], "\n"), Field: field}, Remedy: "nothing to do"})
-		return nil
-	}
 	f := finding.Finding{Code: "search_not_found", What: "the passage does not stand in " + c.name, Expected: "a verbatim passage, with its spaces", Remedy: "read the file and send the passage as it stands there"}
 	err := at(f, c, field+".search")
-	if line, shown := nearest(text, search); line > 0 {
-		refused := err.(*finding.Refused)
+	refused := err.(*finding.Refused)
+	if at := occurrences(text, replace); replace != "" && len(at) > 0 {
+		refused.Findings[0].Where.Line = 1 + strings.Count(text[:at[0]], "\n")
+		refused.Findings[0].What += fmt.Sprintf("; the replacement stands on line %d already", refused.Findings[0].Where.Line)
+		refused.Findings[0].Remedy = "where this change is made already, leave it out; else read the file and send the passage as it stands there"
+	} else if line, shown := nearest(text, search); line > 0 {
 		refused.Findings[0].Where.Line = line
 		refused.Findings[0].What += fmt.Sprintf("; line %d comes nearest: %s", line, shown)
 	}

@@ -222,6 +222,9 @@ func repository(run *engine.Run, named string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := forbidden(run.Roots.Rel(root), named); err != nil {
+		return "", err
+	}
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return "", finding.Refuse(finding.Finding{Code: "repository_missing", Severity: finding.Error, What: named + " is no folder", Where: &finding.Where{Field: "changes.repository", Path: root},
 			Expected: "the folder of an existing repository", Remedy: "name the folder; new projects are written by phase_4_codegen"})

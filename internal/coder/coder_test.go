@@ -187,6 +187,10 @@ func TestAllOrNothing(t *testing.T) {
 		"an absolute path":      {map[string]any{"path": "/etc/passwd", "search": "root", "replace": "x"}, "path_outside_repository", 0, ""},
 		"git's own":             {map[string]any{"path": ".git/config", "search": "a", "replace": "x"}, "path_secret", 0, ""},
 		"secrets":               {map[string]any{"path": "secrets.yaml", "search": "x", "replace": "y"}, "path_secret", 0, ""},
+		"a link into git":       {map[string]any{"path": "hooks/pre-commit", "search": "a", "replace": "x"}, "path_secret", 0, ""},
+		"a link to secrets":     {map[string]any{"path": "plain.txt", "search": "x", "replace": "y"}, "path_secret", 0, ""},
+		"the records of runs":   {map[string]any{"path": ".onescience/x.json", "search": "x", "replace": "y"}, "path_secret", 0, ""},
+		"made already":          {map[string]any{"path": "train.py", "search": "learning_rate = 5", "replace": "import sys"}, "search_not_found", 1, "leave it out"},
 		"through a link":        {map[string]any{"path": "out/x.py", "search": "a", "replace": "x"}, "path_outside_r", 0, ""},
 		"a folder":              {map[string]any{"path": "sub", "search": "a", "replace": "x"}, "not_a_regular_file", 0, ""},
 		"Python that breaks":    {map[string]any{"path": "train.py", "search": "def main():", "replace": "def main(:"}, "syntax_error", 7, "correct"},
@@ -194,7 +198,8 @@ func TestAllOrNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			if err := errors.Join(os.Symlink(t.TempDir(), filepath.Join(b.dir, "out")), os.Mkdir(filepath.Join(b.dir, "sub"), 0o755)); err != nil {
+			if err := errors.Join(os.Symlink(t.TempDir(), filepath.Join(b.dir, "out")), os.Mkdir(filepath.Join(b.dir, "sub"), 0o755),
+				os.MkdirAll(filepath.Join(b.dir, ".git", "hooks"), 0o755), os.Symlink(".git/hooks", filepath.Join(b.dir, "hooks")), os.Symlink("secrets.yaml", filepath.Join(b.dir, "plain.txt"))); err != nil {
 				t.Fatal(err)
 			}
 			answer := b.land(edits(good, c.change))
@@ -216,6 +221,12 @@ func TestAllOrNothing(t *testing.T) {
 	if f := find(t, answer, "base_missing"); !strings.Contains(f.Remedy, hash) {
 		t.Errorf("remedy %q", f.Remedy)
 	}
+	if err := os.Mkdir(filepath.Join(b.dir, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	own := files(map[string]any{"path": "config", "content": "x", "base": "new"})
+	own["repository"] = ".git"
+	find(t, b.land(own), "path_secret")
 	answer = b.land(files(map[string]any{"path": "train.py", "content": "x = 1\n", "base": "new"}))
 	find(t, answer, "base_changed")
 	b.untouched()
@@ -284,6 +295,9 @@ func TestCrashBetweenFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.coder = New(engine.New(roots, time.Now)) // a new process
+			if name == "finished" {
+				b.run = "" // and another run
+			}
 			answer := b.land(map[string]any{})
 			find(t, answer, "landing_"+name)
 			if name == "finished" {

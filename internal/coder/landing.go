@@ -87,8 +87,15 @@ func landings(run *engine.Run) []int {
 	return out
 }
 
-func landingFile(n int, name ...string) string {
-	return path.Join(append([]string{landingsDir, strconv.Itoa(n)}, name...)...)
+// openFile names the landing that is under way in the workspace, so that whichever call comes next can end it, of this run or another.
+const openFile = ".coder.open.json"
+
+type openLanding struct {
+	Folder string `json:"folder"` // absolute
+}
+
+func openPath(run *engine.Run) string {
+	return filepath.Join(run.Roots.Workspace(), ".onescience", openFile)
 }
 
 // apply writes the set: copies and journal first, then file by file. Where one can't be written, those before it are put back.
@@ -96,31 +103,37 @@ func (c *Coder) apply(run *engine.Run, set *changeSet) error {
 	if set.unchanged() {
 		return nil
 	}
-	n := len(landings(run)) + 1
+	folder := run.File(path.Join(landingsDir, strconv.Itoa(len(landings(run))+1)))
 	j := journal{State: begun, Changes: set.asked, Repository: set.root}
 	for i, f := range set.files {
 		j.Files = append(j.Files, journalEntry{f.path, f.beforeHash(), rundir.HashBytes(f.after)})
-		for _, part := range []struct {
-			name string
-			data []byte
-		}{{"before", f.before}, {"after", f.after}} {
-			if part.name == "before" && !f.exists {
-				continue
-			}
-			if err := rundir.WriteFile(run.File(landingFile(n, part.name, strconv.Itoa(i))), part.data); err != nil {
-				return err
-			}
+		if err := rundir.WriteFile(copyOf(folder, "after", i), f.after); err != nil {
+			return err
+		}
+		if !f.exists {
+			continue
+		}
+		if err := rundir.WriteFile(copyOf(folder, "before", i), f.before); err != nil {
+			return err
 		}
 	}
-	if err := rundir.WriteJSON(run.File(landingFile(n, journalFile)), j); err != nil {
+	if err := rundir.WriteJSON(filepath.Join(folder, journalFile), j); err != nil {
 		return err
 	}
-	return c.roll(run, n, &j)
+	if err := rundir.WriteJSON(openPath(run), openLanding{folder}); err != nil {
+		return err
+	}
+	return c.roll(run, folder, &j)
+}
+
+// copyOf is the kept copy of a landing's file: part is before or after.
+func copyOf(folder, part string, i int) string {
+	return filepath.Join(folder, part, strconv.Itoa(i))
 }
 
 // roll brings a landing that was begun to its end: what is not there yet is written, if the file still is what it was; else all is
 // put back.
-func (c *Coder) roll(run *engine.Run, n int, j *journal) error {
+func (c *Coder) roll(run *engine.Run, folder string, j *journal) error {
 	var wrong error
 	for i, f := range j.Files {
 		now, err := hashOf(f.Path)
@@ -133,21 +146,29 @@ func (c *Coder) roll(run *engine.Run, n int, j *journal) error {
 			wrong = finding.Refuse(finding.Finding{Code: "base_changed", Severity: finding.Error, What: filepath.Base(f.Path) + " was changed by someone else while changes were landing; nothing of them is kept",
 				Where: &finding.Where{Path: f.Path}, Expected: f.Before, Remedy: "read the file as it is now and send the changes again"})
 		default:
-			wrong = c.put(run, f, landingFile(n, "after", strconv.Itoa(i)))
+			wrong = c.put(f.Path, copyOf(folder, "after", i))
 		}
 		if wrong != nil {
 			break
 		}
 	}
 	if wrong == nil {
-		j.State = landed
-		return rundir.WriteJSON(run.File(landingFile(n, journalFile)), j)
+		return c.end(run, folder, j, landed)
 	}
-	return errors.Join(wrong, c.undo(run, n, j))
+	return errors.Join(wrong, c.undo(run, folder, j))
+}
+
+// end writes how a landing ended.
+func (c *Coder) end(run *engine.Run, folder string, j *journal, state string) error {
+	j.State = state
+	if err := rundir.WriteJSON(filepath.Join(folder, journalFile), j); err != nil {
+		return err
+	}
+	return os.Remove(openPath(run))
 }
 
 // undo puts back what a landing has written, unless someone has changed it since.
-func (c *Coder) undo(run *engine.Run, n int, j *journal) error {
+func (c *Coder) undo(run *engine.Run, folder string, j *journal) error {
 	var failed error
 	for i, f := range j.Files {
 		now, err := hashOf(f.Path)
@@ -159,22 +180,21 @@ func (c *Coder) undo(run *engine.Run, n int, j *journal) error {
 			failed = errors.Join(failed, os.Remove(f.Path))
 			continue
 		}
-		failed = errors.Join(failed, c.put(run, f, landingFile(n, "before", strconv.Itoa(i))))
+		failed = errors.Join(failed, c.put(f.Path, copyOf(folder, "before", i)))
 	}
 	if failed != nil {
-		return fmt.Errorf("put back what was written (the files are in %s): %w", run.File(landingFile(n, "before")), failed)
+		return fmt.Errorf("put back what was written (the files are in %s): %w", filepath.Join(folder, "before"), failed)
 	}
-	j.State = undone
-	return rundir.WriteJSON(run.File(landingFile(n, journalFile)), j)
+	return c.end(run, folder, j, undone)
 }
 
 // put writes a kept copy to its place in the repository.
-func (c *Coder) put(run *engine.Run, f journalEntry, copyName string) error {
-	data, err := os.ReadFile(run.File(copyName))
+func (c *Coder) put(path, kept string) error {
+	data, err := os.ReadFile(kept)
 	if err != nil {
 		return err
 	}
-	return c.write(f.Path, data)
+	return c.write(path, data)
 }
 
 // writeFile commits a file of the repository; it keeps its mode.
@@ -184,7 +204,7 @@ func writeFile(path string, data []byte) error { return rundir.WriteFile(path, d
 func holds(run *engine.Run, asked string) bool {
 	for _, n := range slices.Backward(landings(run)) {
 		var j journal
-		if err := rundir.ReadJSON(run.File(landingFile(n, journalFile)), &j); err != nil || j.State != landed || j.Changes != asked {
+		if err := rundir.ReadJSON(run.File(path.Join(landingsDir, strconv.Itoa(n), journalFile)), &j); err != nil || j.State != landed || j.Changes != asked {
 			continue
 		}
 		return !slices.ContainsFunc(j.Files, func(f journalEntry) bool {
@@ -195,34 +215,40 @@ func holds(run *engine.Run, asked string) bool {
 	return false
 }
 
-// recover ends a landing of the run that was cut short.
+// recover ends a landing that was cut short, of whatever run it is.
 func (c *Coder) recover(run *engine.Run) ([]finding.Finding, error) {
-	var out []finding.Finding
-	for _, n := range landings(run) {
-		var j journal
-		err := rundir.ReadJSON(run.File(landingFile(n, journalFile)), &j)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && j.State != begun {
-			continue // nothing was touched yet, or all is done
-		}
-		if err != nil {
-			return out, err
-		}
-		found, err := finding.Of(c.roll(run, n, &j))
-		if err != nil {
-			return out, err
-		}
-		f := finding.Finding{Code: "landing_finished", Severity: finding.Note, What: fmt.Sprintf("landing %d was cut short and is complete now", n), Where: &finding.Where{Path: run.File(landingFile(n))}, Remedy: "nothing to do"}
-		if j.State == undone {
-			f.Code, f.Severity = "landing_undone", finding.Warning
-			f.What = fmt.Sprintf("landing %d was cut short; a file had changed meanwhile, so that all of it was put back", n)
-			f.Remedy = "send the changes again"
-		}
-		for i := range found {
-			found[i].Severity = finding.Warning
-		}
-		out = append(append(out, f), found...)
+	var open openLanding
+	err := rundir.ReadJSON(openPath(run), &open)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	return out, nil
+	if err != nil {
+		return nil, err
+	}
+	var j journal
+	switch err := rundir.ReadJSON(filepath.Join(open.Folder, journalFile), &j); {
+	case errors.Is(err, fs.ErrNotExist): // its run was removed, and with it what was there before
+		return []finding.Finding{{Code: "landing_lost", Severity: finding.Warning, What: "a landing was cut short, and its folder is gone: which of its files were written is not known",
+			Where: &finding.Where{Path: open.Folder}, Expected: "the folder of the landing", Remedy: "compare the repository with its last commit"}}, os.Remove(openPath(run))
+	case err != nil:
+		return nil, fmt.Errorf("a landing was cut short, and its journal can't be read: %w", err)
+	}
+	if j.State != begun { // it ended, and the crash came before the file was removed
+		return nil, os.Remove(openPath(run))
+	}
+	found, err := finding.Of(c.roll(run, open.Folder, &j))
+	if err != nil {
+		return nil, err
+	}
+	f := finding.Finding{Code: "landing_finished", Severity: finding.Note, What: "a landing that was cut short is complete now", Where: &finding.Where{Path: open.Folder}, Remedy: "nothing to do"}
+	if j.State == undone {
+		f.Code, f.Severity = "landing_undone", finding.Warning
+		f.What, f.Remedy = "a landing was cut short; a file had changed meanwhile, so that all of it was put back", "send the changes again"
+	}
+	for i := range found {
+		found[i].Severity = finding.Warning
+	}
+	return append([]finding.Finding{f}, found...), nil
 }
 
 // hashOf is the hash of a file, "new" where there is none.

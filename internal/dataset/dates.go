@@ -160,7 +160,7 @@ func dateFindings(path string, c *Column) []finding.Finding {
 		return nil
 	}
 	var out []finding.Finding
-	if d.Gaps > 0 && d.Backward == 0 && 6*d.Gaps <= c.Distinct { // more of them are a calendar, such as working days
+	if d.Gaps > 0 && 6*d.Gaps <= c.Distinct { // more of them are a calendar, such as working days
 		out = append(out, finding.Finding{Code: "time_gaps", Severity: finding.Note, Where: &finding.Where{Path: path, Field: c.Name, Line: d.Widest.Line, Byte: d.Widest.Byte},
 			What:     fmt.Sprintf("column %q has %d gap(s) wider than its step of %s; the widest is %s", c.Name, d.Gaps, lengthOf(d.Step), lengthOf(d.Widest.Seconds)),
 			Expected: "a regular step", Remedy: "a window over a gap is no window: fill it, or cut the series there"})
@@ -168,7 +168,7 @@ func dateFindings(path string, c *Column) []finding.Finding {
 	if d.Backward > 0 && 20*d.Backward <= c.Distinct { // else the rows are in no order of time at all
 		out = append(out, finding.Finding{Code: "time_unordered", Severity: finding.Note, Where: &finding.Where{Path: path, Field: c.Name},
 			What:   fmt.Sprintf("column %q goes back in time %d time(s) in the order of the rows", c.Name, d.Backward),
-			Remedy: "nothing to do where the file lists one series after another (name its group); else sort it"})
+			Remedy: "nothing to do where the file lists one series after another (phase_2_data_and_split: data.group names its column); else sort it"})
 	}
 	if d.Odd > 0 {
 		out = append(out, finding.Finding{Code: "dates_mixed", Severity: finding.Warning, Where: &finding.Where{Path: path, Field: c.Name},

@@ -30,15 +30,16 @@ func TestDates(t *testing.T) {
 		want  Dates
 		codes []string
 	}{
-		"regular":         {days("2006-01-02", 300, never), Dates{Format: "YYYY-MM-DD", First: "2023-01-01", Last: "2023-10-27", Step: 86400}, nil},
-		"gaps":            {days("2006-01-02", 300, week), Dates{Format: "YYYY-MM-DD", First: "2023-01-01", Last: "2023-10-27", Step: 86400, Gaps: 2, Widest: &Gap{8 * 86400, 102, 1397}}, []string{"time_gaps"}},
-		"working days":    {days("2006-01-02", 300, func(i int) bool { return (i+6)%7 >= 5 }), Dates{Format: "YYYY-MM-DD", First: "2023-01-02", Last: "2023-10-27", Step: 86400, Gaps: 42, Widest: &Gap{3 * 86400, 0, 0}}, nil},
-		"German":          {days("02.01.2006", 300, never), Dates{Format: "DD.MM.YYYY", First: "2023-01-01", Last: "2023-10-27", Step: 86400}, nil},
-		"with the clock":  {"t,x\n2024-02-28 23:30:00,1\n2024-02-29 00:00:00,2\n2024-02-29 00:30:00,3\n", Dates{Format: "YYYY-MM-DD hh:mm:ss", First: "2024-02-28T23:30:00", Last: "2024-02-29T00:30:00", Step: 1800}, nil},
-		"months":          {"t,x\n2024-01-01,1\n2024-02-01,2\n2024-03-01,3\n2024-04-01,4\n2024-05-01,5\n", Dates{Format: "YYYY-MM-DD", First: "2024-01-01", Last: "2024-05-01", Step: 31 * 86400}, nil},
-		"two series":      {"t,s\n2024-01-01,a\n2024-01-02,a\n2024-01-03,a\n2024-01-01,b\n2024-01-02,b\n", Dates{Format: "YYYY-MM-DD", First: "2024-01-01", Last: "2024-01-03", Step: 86400, Backward: 1}, nil},
-		"nearly in order": {days("2006-01-02", 100, never) + "2023-01-05,7\n", Dates{Format: "YYYY-MM-DD", First: "2023-01-01", Last: "2023-04-10", Step: 86400, Backward: 1}, []string{"time_unordered"}},
-		"mixed":           {"t,x\n2024-01-01,1\n2024/01/02,2\n2024-01-03,3\n2024-01-03,4\n", Dates{Format: "YYYY-MM-DD", First: "2024-01-01", Last: "2024-01-03", Step: 86400, Repeated: 1, Odd: 1}, []string{"dates_mixed"}},
+		"regular":                    {days("2006-01-02", 300, never), Dates{Format: "YYYY-MM-DD", First: "2023-01-01", Last: "2023-10-27", Step: 86400}, nil},
+		"gaps":                       {days("2006-01-02", 300, week), Dates{Format: "YYYY-MM-DD", First: "2023-01-01", Last: "2023-10-27", Step: 86400, Gaps: 2, Widest: &Gap{8 * 86400, 102, 1397}}, []string{"time_gaps"}},
+		"working days":               {days("2006-01-02", 300, func(i int) bool { return (i+6)%7 >= 5 }), Dates{Format: "YYYY-MM-DD", First: "2023-01-02", Last: "2023-10-27", Step: 86400, Gaps: 42, Widest: &Gap{3 * 86400, 0, 0}}, nil},
+		"German":                     {days("02.01.2006", 300, never), Dates{Format: "DD.MM.YYYY", First: "2023-01-01", Last: "2023-10-27", Step: 86400}, nil},
+		"with the clock":             {"t,x\n2024-02-28 23:30:00,1\n2024-02-29 00:00:00,2\n2024-02-29 00:30:00,3\n", Dates{Format: "YYYY-MM-DD hh:mm:ss", First: "2024-02-28T23:30:00", Last: "2024-02-29T00:30:00", Step: 1800}, nil},
+		"months":                     {"t,x\n2024-01-01,1\n2024-02-01,2\n2024-03-01,3\n2024-04-01,4\n2024-05-01,5\n", Dates{Format: "YYYY-MM-DD", First: "2024-01-01", Last: "2024-05-01", Step: 31 * 86400}, nil},
+		"two series":                 {"t,s\n2024-01-01,a\n2024-01-02,a\n2024-01-03,a\n2024-01-01,b\n2024-01-02,b\n", Dates{Format: "YYYY-MM-DD", First: "2024-01-01", Last: "2024-01-03", Step: 86400, Backward: 1}, nil},
+		"a gap in one of two series": {"t,s\n2024-01-01,a\n2024-01-02,a\n2024-01-03,a\n2024-01-04,a\n2024-01-05,a\n2024-01-01,b\n2024-01-02,b\n2024-01-09,b\n2024-01-10,b\n", Dates{Format: "YYYY-MM-DD", First: "2024-01-01", Last: "2024-01-10", Step: 86400, Gaps: 1, Widest: &Gap{7 * 86400, 9, 95}, Backward: 1}, []string{"time_gaps"}},
+		"nearly in order":            {days("2006-01-02", 100, never) + "2023-01-05,7\n", Dates{Format: "YYYY-MM-DD", First: "2023-01-01", Last: "2023-04-10", Step: 86400, Backward: 1}, []string{"time_unordered"}},
+		"mixed":                      {"t,x\n2024-01-01,1\n2024/01/02,2\n2024-01-03,3\n2024-01-03,4\n", Dates{Format: "YYYY-MM-DD", First: "2024-01-01", Last: "2024-01-03", Step: 86400, Repeated: 1, Odd: 1}, []string{"dates_mixed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, found, err := ProfileTable(background, write(t, "a.csv", c.text), ProfileOptions{})

@@ -301,6 +301,16 @@ func TestCoverageSaysWhatEndedIt(t *testing.T) {
 	}
 }
 
+// A page that was saved under a table's name is no table.
+func TestAPageIsNoTable(t *testing.T) {
+	for _, page := range []string{"<!DOCTYPE html>\n<html><body>Please log in</body></html>\n", "\n  <HTML lang=en>\n<a,b>\n"} {
+		_, _, err := ProfileTable(background, write(t, "a.csv", page), ProfileOptions{})
+		if found := refusal(t, err); found[0].Code != "not_text" || !strings.Contains(found[0].What, "HTML") {
+			t.Errorf("%+v", found)
+		}
+	}
+}
+
 // Wide characters without a byte order mark are named, with the command that converts them.
 func TestWideTextIsNamed(t *testing.T) {
 	for order, pair := range map[string]func(byte) string{

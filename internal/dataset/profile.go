@@ -315,7 +315,7 @@ func columnFindings(path string, c *Column, g *gatherer) []finding.Finding {
 			"a decimal point", "convert them, or read with decimal=',' in the script")
 	}
 	for _, x := range g.suspects {
-		add("sentinel_suspected", finding.Warning, []BadValue{x.at}, fmt.Sprintf("column %q: %s stands %d time(s), far from all other values: perhaps it says that there is none", c.Name, x.at.Value, x.n),
+		add("sentinel_suspected", finding.Warning, []BadValue{x.at}, fmt.Sprintf("column %q: %s stands %d time(s), far from all other values, and in the statistics: perhaps it says that there is none", c.Name, x.at.Value, x.n),
 			"an empty field where there is no value", fmt.Sprintf("ask the user; if so write them empty, or have the script read them so (pandas: na_values=[%s])", x.at.Value))
 	}
 	out = append(out, dateFindings(path, c)...)

@@ -70,6 +70,9 @@ func notText(path string, data []byte) *finding.Finding {
 			break
 		}
 	}
+	if head := bytes.ToLower(bytes.TrimLeft(data[:min(len(data), 256)], "\xef\xbb\xbf \t\r\n")); bytes.HasPrefix(head, []byte("<!doctype html")) || bytes.HasPrefix(head, []byte("<html")) {
+		what, remedy = "the file is an HTML page", "fetch the table itself: often it is the page of a login or of an error"
+	}
 	nul := bytes.IndexByte(data, 0)
 	if order := wideOrder(data); what == "" && order != "" {
 		what, remedy = "the file is UTF-16 text without a byte order mark", "convert it: iconv -f UTF-16"+order+" -t UTF-8"

@@ -20,7 +20,7 @@ func (e *Engine) envelope(ctx context.Context, run *Run, at int, state standing,
 	if phase.Record != nil && phase.Status != contract.StatePending {
 		findings = finding.Merge(findings, phase.Record.Findings)
 	}
-	if at == state.last && state.passed(at) {
+	if at == state.last && state.passed(at) || phase.Status == contract.StateBlocked { // what is wrong before it may be why
 		findings = finding.Merge(findings, state.warnings())
 	}
 	summary, category := reply.Summary, reply.Category

@@ -107,7 +107,15 @@ func (f Fact) locate(s Source, text []byte) (Fact, []finding.Finding) {
 		return f, []finding.Finding{refused}
 	}
 	f.Start, f.End = start, end
-	if f.Status != Confirmed || ValueInQuote(f.Value, string(text[start:end])) {
+	if f.Status != Confirmed {
+		return f, nil
+	}
+	if cut := cutWord(text, start, end); cut != "" {
+		f.Status = Inferred
+		return f, []finding.Finding{{Code: "quote_cuts_word", Severity: finding.Warning, What: fmt.Sprintf("%s: the quote %s cuts %s in two: the fact is kept as INFERRED", f.Field, shown(f.Quote), shown(cut)),
+			Where: &finding.Where{Path: s.Ref, Line: 1 + bytes.Count(text[:start], []byte("\n")), Byte: int64(start), Field: "facts." + f.Field}, Expected: "whole words and numbers", Remedy: "quote the whole word, or correct the value"}}
+	}
+	if ValueInQuote(f.Value, string(text[start:end])) {
 		return f, nil
 	}
 	f.Status = Inferred
@@ -117,6 +125,33 @@ func (f Fact) locate(s Source, text []byte) (Fact, []finding.Finding) {
 	weaker.Where.Path, weaker.Where.Line, weaker.Where.Byte = s.Ref, 1+bytes.Count(text[:start], []byte("\n")), int64(start)
 	weaker.Remedy = "quote the words that state the value, or correct the value; keep INFERRED when it is read between the lines"
 	return f, []finding.Finding{weaker}
+}
+
+// cutWord is the word or number of the source that a quote begins or ends inside, "" where it has none. Scripts without spaces between
+// words have no such ends.
+func cutWord(text []byte, start, end int) string {
+	part := func(c byte) bool {
+		return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
+	}
+	word := func(at int) string {
+		from, to := at, at
+		for from > 0 && part(text[from-1]) {
+			from--
+		}
+		for to < len(text) && part(text[to]) {
+			to++
+		}
+		return string(text[from:to])
+	}
+	switch {
+	case start > 0 && start < len(text) && part(text[start-1]) && part(text[start]):
+		return word(start)
+	case end > 0 && end < len(text) && part(text[end-1]) && part(text[end]):
+		return word(end)
+	case end > 0 && end+1 < len(text) && text[end] == '.' && text[end-1] >= '0' && text[end-1] <= '9' && text[end+1] >= '0' && text[end+1] <= '9':
+		return word(end-1) + "." + word(end+1) // 0 of 0.5
+	}
+	return ""
 }
 
 func (f Fact) refuse(code, what, expected, remedy string) finding.Finding {

@@ -5,8 +5,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/trainwright/trainwright/internal/contract"
 	"github.com/trainwright/trainwright/internal/evidence"
@@ -30,6 +33,9 @@ func (c *capture) candidates() []evidence.Fact {
 		facts = append(facts, f)
 	}
 	for _, f := range c.handoffFacts() {
+		add(f)
+	}
+	for _, f := range c.requestFacts() {
 		add(f)
 	}
 	for _, f := range c.launchFacts() {
@@ -100,6 +106,54 @@ func (c *capture) handoffFacts() []evidence.Fact {
 		}
 	}
 	return facts
+}
+
+// optimizerWords are optimizers as people name them in a sentence.
+var optimizerWords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(SGD|Adam|AdamW|RMSprop|Adagrad|Adafactor|L-BFGS|LBFGS|sgd|adam|adamw|rmsprop|adagrad)\b`)
+})
+
+// requestSource is the name of the source that the handoff's own text is.
+const requestSource = "instruction_source.text"
+
+// requestFacts are the parameters that the user's own words state, such as "50 epochs": theirs, as if they stood in the handoff's
+// fields. Where the words state two values of one parameter, or say that a value is not to be, nobody can say which counts.
+func (c *capture) requestFacts() []evidence.Fact {
+	said := c.step.Run.Handoff.Inputs.InstructionSource.Text
+	at := slices.IndexFunc(c.sources, func(s evidence.Source) bool { return s.Ref == requestSource })
+	if said == "" || at < 0 {
+		return nil
+	}
+	var facts []evidence.Fact
+	for _, field := range slices.Sorted(maps.Keys(prosePatterns())) {
+		matches := prosePatterns()[field].FindAllStringSubmatchIndex(said, -1)
+		if len(matches) != 1 || negated(said[:matches[0][0]]) {
+			continue
+		}
+		for g := 2; g < len(matches[0]); g += 2 {
+			if from, to := matches[0][g], matches[0][g+1]; from >= 0 {
+				if value, err := strconv.ParseFloat(strings.ReplaceAll(said[from:to], ",", ""), 64); err == nil {
+					facts = append(facts, evidence.Fact{Field: field, Value: value, Source: c.sources[at].ID, By: byUser, Quote: strings.TrimSpace(said[matches[0][0]:matches[0][1]]), Why: "the user's words"})
+				}
+			}
+		}
+	}
+	if named := optimizerWords().FindAllStringIndex(said, -1); len(named) == 1 && !negated(said[:named[0][0]]) {
+		word := said[named[0][0]:named[0][1]]
+		facts = append(facts, evidence.Fact{Field: "training.optimizer", Value: word, Source: c.sources[at].ID, By: byUser, Quote: word, Why: "the user's words"})
+	}
+	return facts
+}
+
+// negated says whether the words before a value turn it into something that is not to be.
+func negated(before string) bool {
+	words := strings.Fields(strings.ToLower(before))
+	for _, word := range words[max(0, len(words)-4):] {
+		if slices.Contains([]string{"not", "no", "instead", "than", "never", "avoid", "don't", "without", "except", "unlike"}, strings.Trim(word, ",.;:")) {
+			return true
+		}
+	}
+	return false
 }
 
 // extraField names the fact of a free parameter. A spelling that the role table knows gets the role's name, so that

@@ -33,7 +33,7 @@ func (c *capture) all(ctx context.Context, given AcquisitionInput) error {
 	}
 	source := run.Handoff.Inputs.InstructionSource
 	if source.Text != "" {
-		if err := c.add(evidence.CaptureInput{Kind: "text", Ref: "instruction_source.text", Text: source.Text}, "inputs.instruction_source.text"); err != nil {
+		if err := c.add(evidence.CaptureInput{Kind: "text", Ref: requestSource, Text: source.Text}, "inputs.instruction_source.text"); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package trainer
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/trainwright/trainwright/internal/evidence"
 	"github.com/trainwright/trainwright/internal/finding"
@@ -156,7 +157,7 @@ func (l *ledger) settle() {
 		}
 		l.facts[best].InForce = true
 		for _, i := range at {
-			if i == best || sameValue(l.facts[i].Value, l.facts[best].Value) {
+			if i == best || sameMeaning(l.facts[i].Value, l.facts[best].Value) {
 				continue
 			}
 			l.facts[best].Conflicts = append(l.facts[best].Conflicts, l.facts[i].ID)
@@ -185,9 +186,20 @@ func handoffHolds(user, other evidence.Fact) finding.Finding {
 		Remedy: "when the user has changed it: send trainer the run_id, the field in step_handoff, and \"resolve\": [{\"field\": …, \"keep\": \"sent\"}]"}
 }
 
+// whence is where a fact comes from, in a word or two.
+func whence(f evidence.Fact) string {
+	switch {
+	case f.Why != "":
+		return f.Why
+	case f.Source != "":
+		return "by the " + f.By + ", " + f.Source
+	}
+	return "by the " + f.By
+}
+
 func conflict(kept, other evidence.Fact) finding.Finding {
 	return finding.Finding{Code: "fact_conflict", Severity: finding.Warning,
-		What:   fmt.Sprintf("%s: %s says %s (%s), %s says %s (%s)", kept.Field, kept.ID, show(kept.Value), kept.Why, other.ID, show(other.Value), other.Why),
+		What:   fmt.Sprintf("%s: %s says %s (%s), %s says %s (%s)", kept.Field, kept.ID, show(kept.Value), whence(kept), other.ID, show(other.Value), whence(other)),
 		Where:  &finding.Where{Field: kept.Field},
 		Remedy: fmt.Sprintf("%s is used; to take the other: {\"resolve\": [{\"field\": %q, \"keep\": %q}]}", kept.ID, kept.Field, other.ID)}
 }
@@ -200,6 +212,13 @@ func weight(f evidence.Fact) int {
 		w -= 15
 	}
 	return w
+}
+
+// sameMeaning takes two spellings of one word for one value: AdamW is adamw.
+func sameMeaning(a, b any) bool {
+	x, isText := a.(string)
+	y, bothAre := b.(string)
+	return isText && bothAre && strings.EqualFold(x, y) || sameValue(a, b)
 }
 
 func sameValue(a, b any) bool { return jsonText(a) == jsonText(b) }

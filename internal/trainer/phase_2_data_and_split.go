@@ -224,8 +224,12 @@ func (w *dataWork) work(ctx context.Context) error {
 	}
 	w.out.Findings = append(w.out.Findings, found...)
 	w.profile = profile
-	w.step.TrackAs(w.first(), profile.Files[0].SHA256)
-	sample, found := dataset.Contract(profile, id, target, w.choice.Features)
+	if sha := profile.Files[0].SHA256; sha != "" {
+		w.step.TrackAs(w.first(), sha)
+	} else if _, err := w.step.Track(w.first()); err != nil { // it was not read to its end: it is hashed by itself
+		return err
+	}
+	sample, found := dataset.Contract(profile, id, target, w.features())
 	w.out.Findings = append(w.out.Findings, found...)
 	if target == "" {
 		w.out.Findings = slices.DeleteFunc(w.out.Findings, func(f finding.Finding) bool { return f.Code == "target_unknown" })
@@ -235,6 +239,7 @@ func (w *dataWork) work(ctx context.Context) error {
 		sample.Target.Unit = text(units[target])
 	}
 	w.sample = sample
+	w.out.Findings = onlyFeatures(w.out.Findings, sample.Features)
 	w.unitConflicts()
 	if finding.Has(w.out.Findings, finding.Error) || w.spec == nil || w.ownSplit || target == "" {
 		return nil
@@ -259,6 +264,32 @@ func (w *dataWork) column(field, chosen string) string {
 		return chosen
 	}
 	return text(fact.Value)
+}
+
+// features are the columns that the call names, else those that a fact in force lists; nil means all others.
+func (w *dataWork) features() []string {
+	if len(w.choice.Features) > 0 {
+		return w.choice.Features
+	}
+	fact := holding(w.facts, "data.features")
+	if fact == nil || fact.Status == evidence.Missing {
+		return nil
+	}
+	var names []string
+	list, _ := fact.Value.([]any)
+	for _, name := range list {
+		if column, ok := name.(string); ok {
+			names = append(names, column)
+		}
+	}
+	return names
+}
+
+// onlyFeatures leaves out what speaks of columns that the model does not see.
+func onlyFeatures(found []finding.Finding, features []string) []finding.Finding {
+	return slices.DeleteFunc(found, func(f finding.Finding) bool {
+		return f.Code == "target_in_features" && f.Where != nil && !slices.Contains(features, f.Where.Field)
+	})
 }
 
 func notRefused(err error) error {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/trainwright/trainwright/internal/contract"
 	"github.com/trainwright/trainwright/internal/criteria"
@@ -103,7 +105,7 @@ func (p strategyPhase) Run(ctx context.Context, step *engine.Step) (engine.Outco
 		return out, err
 	}
 	step.Say(p.Name(), "settling the strategy")
-	s := &settler{facts: facts, view: view, chosen: map[string]any{}, target: manifest.Schema.Target}
+	s := &settler{facts: facts, view: view, chosen: map[string]any{}, target: manifest.Schema.Target, task: step.Run.Handoff.Inputs.Model.TaskType, criteria: step.Run.Handoff.CompletionCriteria}
 	s.propose = given.Propose || step.Run.Handoff.Inputs.ExecutionFlags.AutonomousMode
 	if err := flattenStrategy(given.Strategy, s.chosen); err != nil {
 		return out, err
@@ -257,11 +259,22 @@ func (p strategyPhase) gate(out *engine.Outcome, step *engine.Step, s *settler, 
 	}
 	if !out.Gate.Passed && len(out.Needs) > 0 {
 		out.Next = &engine.NextCall{Tool: p.Tool(), Arguments: map[string]any{"run_id": step.Run.ID, "propose": true}}
+		if s.propose && len(s.open) > 0 { // nothing could be proposed for these
+			chosen := map[string]any{}
+			for _, spec := range s.open {
+				put(chosen, spec.path, "<"+spec.path+">")
+			}
+			out.Next.Arguments["strategy"] = chosen
+		}
 	}
 	if out.Gate.Passed && openIntent(step.Run.Handoff) {
 		out.Step = contract.StatusPartial
 		out.Needs = append(out.Needs, engine.Need{Field: "runtime.execution_intent", Why: "the plan is ready; whether code is generated or the job runs was not said", WhereToLook: []string{"ask the user"}, Candidates: []string{}})
-		amendment := map[string]any{"inputs": map[string]any{"runtime": map[string]any{"execution_intent": contract.IntentRunLocal}}}
+		intent := contract.IntentRunLocal
+		if planAlone().MatchString(words(step.Run.Handoff)) {
+			intent = contract.IntentPlanOnly // the user's words, for the agent to confirm
+		}
+		amendment := map[string]any{"inputs": map[string]any{"runtime": map[string]any{"execution_intent": intent}}}
 		if len(step.Run.Handoff.CompletionCriteria) == 0 {
 			// The one call that says how to go on can say as well when the training is good enough.
 			suggested := criteria.Suggest(words(step.Run.Handoff))
@@ -273,6 +286,11 @@ func (p strategyPhase) gate(out *engine.Outcome, step *engine.Step, s *settler, 
 		out.Next = &engine.NextCall{Tool: step.Run.Skill.Walker, Arguments: map[string]any{"run_id": step.Run.ID, "step_handoff": amendment}}
 	}
 }
+
+// planAlone are the words of a user who wants a plan and no training.
+var planAlone = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\bplan only\b|\bonly (?:make |want |write )?(?:me )?(?:a |the )?plan\b|\b(?:do not|don't|without) (?:train|run)|只(?:要|做|需)?(?:一个)?(?:训练)?计划|不要(?:训练|运行)`)
+})
 
 func openIntent(h contract.StepHandoff) bool {
 	intent := h.Inputs.Runtime.ExecutionIntent

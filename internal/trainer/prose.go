@@ -70,7 +70,7 @@ func (l *ledger) documentDisagrees(s evidence.Source, text, field string) {
 	if err != nil {
 		return
 	}
-	at, said := -1, ""
+	at, said, stated := -1, "", 0.0
 	for _, m := range prosePatterns()[field].FindAllStringSubmatchIndex(text, -1) {
 		for g := 2; g < len(m); g += 2 {
 			if m[g] < 0 {
@@ -82,7 +82,7 @@ func (l *ledger) documentDisagrees(s evidence.Source, text, field string) {
 			case value == have:
 				return // it says that too
 			case at < 0:
-				at, said = m[g], strings.TrimSpace(text[m[0]:m[1]])
+				at, said, stated = m[g], strings.TrimSpace(text[m[0]:m[1]]), value
 			}
 		}
 	}
@@ -93,5 +93,5 @@ func (l *ledger) documentDisagrees(s evidence.Source, text, field string) {
 	l.findings = append(l.findings, finding.Finding{Code: "documents_disagree", Severity: finding.Warning,
 		What:     fmt.Sprintf("%s:%d says %q; in force is %s = %s (%s, %s)", s.Ref, line, said, field, show(fact.Value), fact.ID, fact.Why),
 		Where:    &finding.Where{Path: s.Ref, Line: line, Byte: int64(at), Field: field},
-		Expected: "one value", Remedy: fmt.Sprintf(`if the document is right: phase_1_training_knowledge {"facts": [{"field": %q, "value": <number>, "source": %q, "quote": %q}]}`, field, s.ID, said)})
+		Expected: "one value", Remedy: fmt.Sprintf(`if the document is right: phase_1_training_knowledge {"facts": [{"field": %q, "value": %g, "source": %q, "quote": %q}], "resolve": [{"field": %q, "keep": "new"}]}`, field, stated, s.ID, said, field)})
 }

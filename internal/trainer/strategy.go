@@ -105,6 +105,8 @@ type settler struct {
 	chosen   map[string]any // flattened strategy of the call
 	propose  bool
 	target   contract.TargetColumn
+	task     string   // task_type of the handoff
+	criteria []string // of the handoff
 	leaves   map[string]Leaf
 	open     []leafSpec // leaves that reach the script and that nobody has settled
 	unsure   []leafSpec // leaves that reach the script without being CONFIRMED
@@ -191,8 +193,22 @@ func (s *settler) proposal(spec leafSpec) (value any, why string) {
 		return "cross_entropy", fmt.Sprintf("%s holds classes", s.target.Name)
 	case dataset.TypeNumber:
 		return "mse", fmt.Sprintf("%s is a number", s.target.Name)
+	case dataset.TypeInteger:
+		return s.lossOfWholeNumbers()
 	}
 	return nil, ""
+}
+
+// lossOfWholeNumbers reads from the task and the criteria whether whole numbers are classes or quantities; where neither says it they
+// are taken for quantities.
+func (s *settler) lossOfWholeNumbers() (value any, why string) {
+	said := strings.ToLower(s.task + " " + strings.Join(s.criteria, " "))
+	for _, word := range []string{"classif", "accuracy", "f1", "auc", "recall"} {
+		if strings.Contains(said, word) {
+			return "cross_entropy", fmt.Sprintf("%s holds whole numbers, and %q speaks of classes", s.target.Name, word)
+		}
+	}
+	return "mse", fmt.Sprintf("%s holds whole numbers, taken for quantities; cross_entropy if they name classes", s.target.Name)
 }
 
 // forOptimizer proposes what suits the optimizer that is settled already: the rate of AdamW is far too small for SGD, and its decoupled
