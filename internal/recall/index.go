@@ -134,7 +134,7 @@ func (x *index) search(request string) map[uint32]hit {
 	weights := map[string]float64{}
 	for _, term := range distinctTerms(request) {
 		postings := x.words[term]
-		if len(postings) == 0 || stopWords[term] {
+		if len(postings) == 0 || stopWords[term] || strings.Trim(term, "0123456789") == "" { // a bare number has no subject
 			continue
 		}
 		n, df := float64(len(x.cards)), float64(len(postings))
@@ -233,6 +233,7 @@ var stopWords = func() map[string]bool {
 	for _, word := range strings.Fields(`a an and are as at be before between by can do does for from get go has have how i if in is it its many me
 		my no not of on one or our should so than that the their them then there they this to use used using want was we what when where which while who
 		why will with without work you your need needed please make made good best new old data model train training result
+		only most least below above under over plan predict prediction
 		怎么 什么 需要 应该 如何 可以 哪里 用什 么样`) {
 		out[stem(word)] = true
 	}
