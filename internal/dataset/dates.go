@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -37,8 +38,8 @@ const maxSteps = 1024
 // chronology follows the dates of a column in the order of the file.
 type chronology struct {
 	n                  int64
-	format             string
-	first, last        int64 // earliest and latest, seconds since 1970
+	form               dateForm // of the first
+	first, last        int64    // earliest and latest, seconds since 1970
 	previous           int64
 	repeated, backward int64
 	odd                int64
@@ -51,15 +52,12 @@ type stepCount struct {
 }
 
 func (c *chronology) add(value []byte, r *Record, i int) {
-	at, format, ok := secondsOf(value)
-	if !ok {
-		return
-	}
+	at, form := secondsOf(value)
 	if c.n++; c.n == 1 {
-		c.format, c.first, c.last, c.previous, c.steps = format, at, at, at, map[int64]*stepCount{}
+		c.form, c.first, c.last, c.previous, c.steps = form, at, at, at, map[int64]*stepCount{}
 		return
 	}
-	if format != c.format {
+	if form != c.form {
 		c.odd++
 	}
 	c.first, c.last = min(c.first, at), max(c.last, at)
@@ -85,7 +83,7 @@ func (c *chronology) finish() *Dates {
 	if c.n == 0 {
 		return nil
 	}
-	d := &Dates{Format: c.format, First: isoTime(c.first), Last: isoTime(c.last), Repeated: c.repeated, Backward: c.backward, Odd: c.odd}
+	d := &Dates{Format: c.form.String(), First: isoTime(c.first), Last: isoTime(c.last), Repeated: c.repeated, Backward: c.backward, Odd: c.odd}
 	var most int64
 	for step, count := range c.steps {
 		if count.n > most || count.n == most && step < d.Step {
@@ -122,35 +120,59 @@ func isoTime(seconds int64) string {
 	return at.Format("2006-01-02T15:04:05")
 }
 
-// secondsOf reads what isDate recognises: seconds since 1970 as if it were UTC, since zones do not matter for the order of one
-// column, and how it is written.
-func secondsOf(b []byte) (seconds int64, format string, ok bool) {
-	if !isDate(b) {
-		return 0, "", false
+// dateForm is how a date is written: the sign between year, month and day, what stands before the clock (0 for no clock), and
+// whether the clock has seconds.
+type dateForm struct {
+	sign, clock byte
+	seconds     bool
+}
+
+func (f dateForm) String() string {
+	form := "YYYY" + string(f.sign) + "MM" + string(f.sign) + "DD"
+	if f.sign == '.' {
+		form = "DD.MM.YYYY"
 	}
+	if f.clock != 0 {
+		form += string(f.clock) + "hh:mm"
+	}
+	if f.seconds {
+		form += ":ss"
+	}
+	return form
+}
+
+// secondsOf reads what isDate has recognised: seconds since 1970 as if it were UTC, since zones do not matter for the order of one
+// column, and how it is written.
+func secondsOf(b []byte) (seconds int64, form dateForm) {
 	two := func(i int) int { return int(b[i]-'0')*10 + int(b[i+1]-'0') }
 	var year, month, day int
 	if b[2] != '.' {
-		year, month, day = two(0)*100+two(2), two(5), two(8)
-		format = "YYYY-MM-DD"
-		if b[4] == '/' {
-			format = "YYYY/MM/DD"
-		}
+		year, month, day, form.sign = two(0)*100+two(2), two(5), two(8), b[4]
 	} else {
-		day, month, year = two(0), two(3), two(6)*100+two(8)
-		format = "DD.MM.YYYY"
+		day, month, year, form.sign = two(0), two(3), two(6)*100+two(8), '.'
 	}
-	at := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Unix()
+	at := daysFromCivil(year, month, day) * 24 * 3600
 	if len(b) > 10 {
-		rest := b[11:]
+		form.clock = b[10]
 		at += int64(two(11))*3600 + int64(two(14))*60
-		format += string(b[10]) + "hh:mm"
-		if len(rest) >= 8 && rest[5] == ':' && digitsAt(rest, 6, 2) {
+		if rest := b[11:]; len(rest) >= 8 && rest[5] == ':' && digitsAt(rest, 6, 2) {
 			at += int64(two(17))
-			format += ":ss"
+			form.seconds = true
 		}
 	}
-	return at, format, true
+	return at, form
+}
+
+// daysFromCivil are the days since 1970-01-01 of a date of the Gregorian calendar (Howard Hinnant, "chrono-Compatible Low-Level Date
+// Algorithms"); a day that the month does not have counts on into the next.
+func daysFromCivil(year, month, day int) int64 {
+	if month <= 2 {
+		year--
+	}
+	era := year / 400
+	ofEra := year - era*400
+	ofYear := (153*((month+9)%12)+2)/5 + day - 1
+	return int64(era*146097+ofEra*365+ofEra/4-ofEra/100+ofYear) - 719468
 }
 
 // dateFindings tells of a time axis that is not what a forecast takes it for.
@@ -213,8 +235,11 @@ type suspect struct {
 type suspects []suspect
 
 func (s *suspects) add(number float64, r *Record, i int) {
-	if number < 99 && number > -99 || !slices.Contains(sentinels, number) {
+	if number < 99 && number > -99 {
 		return
+	}
+	if last := int64(number) % 10; math.Abs(number) < 1e10 && last != 9 && last != -9 && last != -7 || !slices.Contains(sentinels, number) {
+		return // all but the largest end in 9 before the point, or in 7
 	}
 	for j := range *s {
 		if (*s)[j].value == number {

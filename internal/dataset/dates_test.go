@@ -88,3 +88,12 @@ func TestSentinels(t *testing.T) {
 		t.Errorf("%+v %+v", f, f.Where)
 	}
 }
+
+// The days of every date from 1583 on agree with the standard library's.
+func TestDaysFromCivil(t *testing.T) {
+	for at := time.Date(1583, 1, 1, 0, 0, 0, 0, time.UTC); at.Year() < 2400; at = at.AddDate(0, 0, 13) {
+		if got, want := daysFromCivil(at.Year(), int(at.Month()), at.Day()), at.Unix()/86400; got != want && at.Unix()%86400 == 0 {
+			t.Fatalf("%s is day %d, want %d", at.Format("2006-01-02"), got, want)
+		}
+	}
+}

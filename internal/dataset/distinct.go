@@ -65,12 +65,12 @@ func (f *frequencies) add(seed maphash.Seed, value []byte) {
 		return
 	}
 	key := maphash.Bytes(seed, value)
-	if !f.over && f.seen.add(key) && f.seen.n > f.bound {
-		f.over, f.seen.slots = true, nil
-	}
-	if known := f.counts.find(key); known != nil {
+	if known := f.counts.find(key); known != nil { // what is followed was seen before
 		known.Count++
 		return
+	}
+	if !f.over && f.seen.add(key) && f.seen.n > f.bound {
+		f.over, f.seen.slots = true, nil
 	}
 	if f.unfollow {
 		return

@@ -1,6 +1,9 @@
 package dataset
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // moments gathers count, range, mean and variance in one pass (Welford 1962). The conversions to float64 keep compilers
 // from fusing multiply and add, so that every machine gets the same last digit.
@@ -59,7 +62,7 @@ func (r *reservoir) add(value float64) {
 	z := r.state
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
-	if at := (z ^ z>>31) % r.seen; at < uint64(len(r.kept)) {
+	if at, _ := bits.Mul64(z^z>>31, r.seen); at < uint64(len(r.kept)) { // a number below seen without a division (Lemire 2019)
 		r.kept[at] = value
 	}
 }
