@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"cmp"
-	"hash/maphash"
 	"slices"
 	"strconv"
 )
@@ -72,6 +71,7 @@ type gatherer struct {
 	numbers   moments
 	sample    reservoir
 	absent    int64
+	empty     int64 // values missing by being nothing, the most frequent spelling
 	commas    int64 // strings that are numbers with a decimal comma
 	values    frequencies
 	suspects  suspects
@@ -82,40 +82,57 @@ func newGatherer(distinct, quantiles int) *gatherer {
 	return &gatherer{values: newFrequencies(distinct), sample: reservoir{bound: quantiles}}
 }
 
-func (g *gatherer) add(seed maphash.Seed, r *Record, i int) {
-	value := trim(r.Fields[i])
+// take adds the values of a column, from a record of the batch on.
+func (g *gatherer) take(b *batch, column, from int) {
+	for n := from; n < len(b.records); n++ {
+		field := b.field(&b.records[n], column)
+		g.add(field, cell{b, n, column})
+	}
+}
+
+func (g *gatherer) add(field []byte, at cell) {
+	value := trim(field)
 	k, number := classify(value)
 	if g.kinds[k]++; len(g.examples[k]) < keptExamples {
-		line, offset := r.place(i)
+		line, offset := at.place()
 		g.examples[k] = append(g.examples[k], BadValue{Line: line, Byte: offset, Value: shorten(text(value), longestShown)})
 	}
 	switch k {
 	case kindMissing:
-		if r.Fields[i] == nil {
+		switch {
+		case field == nil:
 			g.absent++
-			return
+		case len(value) == 0:
+			g.empty++
+		default:
+			if g.spellings == nil {
+				g.spellings = map[string]int64{}
+			}
+			g.spellings[string(value)]++
 		}
-		if g.spellings == nil {
-			g.spellings = map[string]int64{}
-		}
-		g.spellings[string(value)]++
 		return
 	case kindInteger, kindNumber:
 		g.numbers.add(number)
 		g.sample.add(number)
-		g.suspects.add(number, r, i)
+		g.suspects.add(number, value, at)
 	case kindDate:
-		g.dates.add(value, r, i)
+		g.dates.add(value, at)
 	case kindString:
 		if isDecimalComma(value) {
 			g.commas++
 		}
 	}
-	g.values.add(seed, value)
+	g.values.add(value)
 }
 
 // finish makes the Column.
 func (g *gatherer) finish(name string) *Column {
+	if g.empty > 0 {
+		if g.spellings == nil {
+			g.spellings = map[string]int64{}
+		}
+		g.spellings[""] += g.empty
+	}
 	c := &Column{Name: name, Missing: g.kinds[kindMissing], Absent: g.absent, MissingSpellings: g.spellings, MissingAt: g.examples[kindMissing],
 		Top: g.values.top(keptExamples), Numbers: g.numbers.n, NonFinite: g.kinds[kindNonFinite]}
 	c.Distinct, c.DistinctAtLeast = g.values.distinct()

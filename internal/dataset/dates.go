@@ -51,7 +51,7 @@ type stepCount struct {
 	at Gap // the first place
 }
 
-func (c *chronology) add(value []byte, r *Record, i int) {
+func (c *chronology) add(value []byte, where cell) {
 	at, form := secondsOf(value)
 	if c.n++; c.n == 1 {
 		c.form, c.first, c.last, c.previous, c.steps = form, at, at, at, map[int64]*stepCount{}
@@ -72,7 +72,7 @@ func (c *chronology) add(value []byte, r *Record, i int) {
 	case len(c.steps) == maxSteps:
 		c.steps = nil
 	default:
-		line, offset := r.place(i)
+		line, offset := where.place()
 		c.steps[step] = &stepCount{1, Gap{step, line, offset}}
 	}
 	c.previous = at
@@ -234,7 +234,7 @@ type suspect struct {
 // suspects counts sentinels. Few numbers are as far out as the least of them, so that most cost one comparison.
 type suspects []suspect
 
-func (s *suspects) add(number float64, r *Record, i int) {
+func (s *suspects) add(number float64, value []byte, at cell) {
 	if number < 99 && number > -99 {
 		return
 	}
@@ -247,8 +247,8 @@ func (s *suspects) add(number float64, r *Record, i int) {
 			return
 		}
 	}
-	line, offset := r.place(i)
-	*s = append(*s, suspect{number, 1, BadValue{Line: line, Byte: offset, Value: shorten(text(trim(r.Fields[i])), longestShown)}})
+	line, offset := at.place()
+	*s = append(*s, suspect{number, 1, BadValue{Line: line, Byte: offset, Value: shorten(text(value), longestShown)}})
 }
 
 // leastSentinels is how often a number has to stand to be taken for a sign.

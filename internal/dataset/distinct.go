@@ -2,30 +2,35 @@ package dataset
 
 import (
 	"cmp"
-	"hash/maphash"
+	"math/bits"
 	"slices"
 )
 
-// hashSet is a set of hashes by open addressing: 8 bytes a slot, at most three quarters full. 0 stands for an empty slot,
-// so the hash 0 is taken for 1.
+// hashSet is a set of hashes by open addressing: 8 bytes a slot, at most half full while it fits the processor's cache, and
+// three quarters beyond. 0 stands for an empty slot, so the hash 0 is taken for 1.
 type hashSet struct {
 	slots []uint64
+	shift uint8 // what takes a product with spread to a slot
 	n     int
+	most  int // hashes that the slots take
 }
+
+// roomy is how many slots are filled by half only.
+const roomy = 1 << 15
 
 // add puts a hash in and says whether it is new.
 func (s *hashSet) add(hash uint64) bool {
 	hash = max(hash, 1)
-	if 4*s.n >= 3*len(s.slots) {
+	if s.n == s.most {
 		s.grow()
 	}
 	mask := uint64(len(s.slots) - 1)
-	for i := hash & mask; ; i = (i + 1) & mask {
-		switch s.slots[i] {
+	for i := hash * spread >> s.shift; ; i++ {
+		switch s.slots[i&mask] {
 		case hash:
 			return false
 		case 0:
-			s.slots[i] = hash
+			s.slots[i&mask] = hash
 			s.n++
 			return true
 		}
@@ -34,7 +39,11 @@ func (s *hashSet) add(hash uint64) bool {
 
 func (s *hashSet) grow() {
 	old := s.slots
-	s.slots, s.n = make([]uint64, max(64, 2*len(old))), 0
+	size := max(64, 2*len(old))
+	*s = hashSet{slots: make([]uint64, size), shift: uint8(65 - bits.Len(uint(size))), most: size / 2}
+	if size > roomy {
+		s.most = size / 4 * 3
+	}
 	for _, hash := range old {
 		if hash != 0 {
 			s.add(hash)
@@ -60,11 +69,11 @@ func newFrequencies(bound int) frequencies {
 	return frequencies{bound: bound, followMax: min(bound, followed)}
 }
 
-func (f *frequencies) add(seed maphash.Seed, value []byte) {
+func (f *frequencies) add(value []byte) {
 	if f.over && len(f.counts.values) == 0 {
 		return
 	}
-	key := maphash.Bytes(seed, value)
+	key := hashOf(value)
 	if known := f.counts.find(key); known != nil { // what is followed was seen before
 		known.Count++
 		return

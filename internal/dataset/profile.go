@@ -81,14 +81,9 @@ func (o ProfileOptions) bounded(columns int) ProfileOptions {
 type profiler struct {
 	opts      ProfileOptions
 	table     *table
-	columns   []*gatherer
-	taken     int64 // records that the columns have
-	seed      maphash.Seed
-	id        int
-	repeats   repeats
-	key       []byte
+	columns   []*gatherer // once all is read
+	rows      rowSide
 	duplicate Duplicates
-	copies    *copies
 	offset    int64            // behind the last record read
 	broken    *finding.Finding // what ended the reading before the bound
 }
@@ -102,21 +97,21 @@ func ProfileTable(ctx context.Context, path string, opts ProfileOptions) (*Profi
 		return nil, nil, err
 	}
 	defer t.close()
-	p := &profiler{opts: opts.bounded(len(t.names)), table: t, seed: maphash.MakeSeed(), id: -1}
+	p := &profiler{opts: opts.bounded(len(t.names)), table: t}
+	p.rows = rowSide{seed: maphash.MakeSeed(), id: t.column(opts.ID), bound: p.opts.DuplicateBound}
+	if t.reader != nil {
+		p.rows.delim = t.reader.delim
+	}
 	for _, name := range []string{opts.ID, opts.Target} {
 		if f := t.unknown(name); f != nil {
 			return nil, nil, finding.Refuse(*f)
 		}
 	}
 	if opts.ID != "" {
-		p.id = t.index[opts.ID]
 		p.duplicate.Ignoring = []string{opts.ID}
 	}
-	p.copies = newCopies(t.column(opts.Target), len(t.names))
-	for range t.names {
-		p.columns = append(p.columns, newGatherer(p.opts.DistinctBound, p.opts.QuantileBound))
-	}
-	defer p.repeats.close()
+	p.rows.copies = newCopies(t.column(opts.Target), len(t.names))
+	defer p.rows.repeats.close()
 	broken, err := p.read(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -135,10 +130,16 @@ func ProfileTable(ctx context.Context, path string, opts ProfileOptions) (*Profi
 
 // read takes every record. Text that can't be cut into records any further ends it with a finding, not an error.
 func (p *profiler) read(ctx context.Context) (*finding.Finding, error) {
-	side := gather(p.take)
-	at := <-side.free
-	ended, found, err := p.fill(ctx, side, &at)
-	side.finish(at)
+	takes, columns := []func(*batch){p.rows.take}, []*columnSide{}
+	for i := range columnSides {
+		side := newColumnSide(i, len(p.table.names), func() *gatherer { return newGatherer(p.opts.DistinctBound, p.opts.QuantileBound) })
+		takes, columns = append(takes, side.take), append(columns, side)
+	}
+	sides := gather(takes...)
+	at := <-sides.free
+	ended, found, err := p.fill(ctx, sides, &at)
+	sides.finish(at)
+	p.columns = dealt(columns)
 	if ended || found != nil || err != nil {
 		return found, err
 	}
@@ -152,7 +153,7 @@ func (p *profiler) read(ctx context.Context) (*finding.Finding, error) {
 }
 
 // fill copies records into batches until the bound, or until the text ends or can't be read any further.
-func (p *profiler) fill(ctx context.Context, side *gathering, at **batch) (ended bool, found *finding.Finding, err error) {
+func (p *profiler) fill(ctx context.Context, sides *gathering, at **batch) (ended bool, found *finding.Finding, err error) {
 	for p.opts.MaxBytes <= 0 || p.offset < p.opts.MaxBytes {
 		record, err := p.table.next(ctx)
 		if err == io.EOF {
@@ -169,56 +170,19 @@ func (p *profiler) fill(ctx context.Context, side *gathering, at **batch) (ended
 			return true, nil, p.table.refuse(err)
 		}
 		p.offset = max(p.offset, record.Byte+int64(len(record.Raw)+len(record.End)))
-		p.compare(record)
 		(*at).add(record, p.table.reader != nil && !record.Quoted && p.table.commas == nil)
 		if (*at).full() {
-			side.filled <- *at
-			*at = <-side.free
+			sides.hand(*at)
+			*at = <-sides.free
 		}
 	}
 	return false, nil, nil
 }
 
-// take hands a record to the columns.
-func (p *profiler) take(record *Record) {
-	for len(p.columns) < len(record.Fields) { // a key that no row before had
-		late := newGatherer(p.opts.DistinctBound, p.opts.QuantileBound)
-		late.kinds[kindMissing], late.absent = p.taken, p.taken
-		p.columns = append(p.columns, late)
-	}
-	for i, column := range p.columns {
-		column.add(p.seed, record, i)
-	}
-	p.copies.add(p.seed, record)
-	p.taken++
-}
-
-// compare keeps what tells whether a later record has the same values.
-func (p *profiler) compare(r *Record) {
-	if p.repeats.n >= p.opts.DuplicateBound || r.Line > maxLine {
-		return
-	}
-	var key uint64
-	key, p.key = rowKey(p.seed, p.key, r, p.id)
-	p.repeats.add(key, r.Line)
-}
-
-// rowKey hashes a record's values, without the column skip when that is not negative. It depends on values and not on
-// quoting. buf is scratch.
-func rowKey(seed maphash.Seed, buf []byte, r *Record, skip int) (uint64, []byte) {
-	buf = buf[:0]
-	for i, field := range r.Fields {
-		if i != skip {
-			buf = appendExact(buf, field)
-		}
-	}
-	return maphash.Bytes(seed, buf), buf
-}
-
 func (p *profiler) finish() (profile *Profile, err error) {
 	t := p.table
-	p.duplicate.RowsChecked = p.repeats.n
-	if p.duplicate.Rows, p.duplicate.Examples, err = p.repeats.find(keptExamples); err != nil {
+	p.duplicate.RowsChecked = p.rows.repeats.n
+	if p.duplicate.Rows, p.duplicate.Examples, err = p.rows.repeats.find(keptExamples); err != nil {
 		return nil, err
 	}
 	t.format.Newline = t.reader.newline()
@@ -268,7 +232,7 @@ func (p *profiler) findings(profile *Profile) []finding.Finding {
 	}
 	if p.opts.Target != "" {
 		out = append(out, targetMissing(path, profile.Columns[p.opts.Target])...)
-		out = append(out, p.copies.findings(path, profile.Order, p.opts.ID)...)
+		out = append(out, p.rows.copies.findings(path, profile.Order, p.opts.ID)...)
 	}
 	return out
 }

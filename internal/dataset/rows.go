@@ -123,6 +123,18 @@ func (t *table) column(name string) int {
 	return t.index[name]
 }
 
+// rowKey hashes a record's values, without the column skip when that is not negative. It depends on values and not on
+// quoting. buf is scratch.
+func rowKey(seed maphash.Seed, buf []byte, r *Record, skip int) (uint64, []byte) {
+	buf = buf[:0]
+	for i, field := range r.Fields {
+		if i != skip {
+			buf = appendExact(buf, field)
+		}
+	}
+	return maphash.Bytes(seed, buf), buf
+}
+
 // featureKey hashes what a record means without its id and target.
 func featureKey(seed maphash.Seed, buf []byte, r *Record, id, target int) (uint64, []byte) {
 	buf = buf[:0]

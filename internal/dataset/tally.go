@@ -1,12 +1,17 @@
 package dataset
 
+import "math/bits"
+
 // tally counts values by their 64-bit hash: open addressing over indexes, at most half full, so that a value that is not
 // followed mostly costs one look.
 type tally struct {
-	slots  []uint32 // index into values, plus one; 0 is empty
+	slots  []uint64 // the high half of the hash above the index into values plus one; 0 is empty
+	shift  uint8    // what takes a product with spread to a slot
 	hashes []uint64
 	values []ValueCount
 }
+
+const tallyIndex = 1<<32 - 1
 
 // find gives the count of a value, nil where it is not followed. It holds until the next add.
 func (t *tally) find(hash uint64) *ValueCount {
@@ -14,19 +19,25 @@ func (t *tally) find(hash uint64) *ValueCount {
 		return nil
 	}
 	mask := uint64(len(t.slots) - 1)
-	for i := hash & mask; t.slots[i] != 0; i = (i + 1) & mask {
-		if at := t.slots[i] - 1; t.hashes[at] == hash {
-			return &t.values[at]
+	for i := hash * spread >> t.shift; ; i++ {
+		slot := t.slots[i&mask]
+		if slot == 0 {
+			return nil
+		}
+		if slot>>32 == hash>>32 {
+			if at := slot&tallyIndex - 1; t.hashes[at] == hash {
+				return &t.values[at]
+			}
 		}
 	}
-	return nil
 }
 
 // add follows a value that find does not know.
 func (t *tally) add(hash uint64, value ValueCount) {
 	t.hashes, t.values = append(t.hashes, hash), append(t.values, value)
 	if 2*len(t.values) > len(t.slots) {
-		t.slots = make([]uint32, max(16, 2*len(t.slots)))
+		t.slots = make([]uint64, max(16, 2*len(t.slots)))
+		t.shift = uint8(65 - bits.Len(uint(len(t.slots))))
 		for at := range t.values {
 			t.place(at)
 		}
@@ -36,12 +47,12 @@ func (t *tally) add(hash uint64, value ValueCount) {
 }
 
 func (t *tally) place(at int) {
-	mask := uint64(len(t.slots) - 1)
-	i := t.hashes[at] & mask
-	for t.slots[i] != 0 {
-		i = (i + 1) & mask
+	mask, hash := uint64(len(t.slots)-1), t.hashes[at]
+	i := hash * spread >> t.shift
+	for t.slots[i&mask] != 0 {
+		i++
 	}
-	t.slots[i] = uint32(at) + 1
+	t.slots[i&mask] = hash&^tallyIndex | uint64(at+1)
 }
 
 // dropSingles forgets the values that were met once.
