@@ -82,16 +82,30 @@ func newGatherer(distinct, quantiles int) *gatherer {
 	return &gatherer{values: newFrequencies(distinct), sample: reservoir{bound: quantiles}}
 }
 
-// take adds the values of a column, from a record of the batch on.
-func (g *gatherer) take(b *batch, column, from int) {
+// take adds the values of a column, from a record of the batch on. Hashes are looked up when all are made, so that one look
+// need not wait for another; keys is room for them.
+func (g *gatherer) take(b *batch, column, from int, keys []uint64) []uint64 {
+	keys = keys[:0]
+	hashed := g.values.wanted()
 	for n := from; n < len(b.records); n++ {
 		field := b.field(&b.records[n], column)
-		g.add(field, cell{b, n, column})
+		value := trim(field)
+		if !g.add(field, value, cell{b, n, column}) || !hashed {
+			continue
+		}
+		key := hashOf(value)
+		if g.values.unfollow {
+			keys = append(keys, key)
+		} else {
+			g.values.add(key, value)
+		}
 	}
+	g.values.addAll(keys)
+	return keys
 }
 
-func (g *gatherer) add(field []byte, at cell) {
-	value := trim(field)
+// add looks at a value and says whether it is one, and not missing.
+func (g *gatherer) add(field, value []byte, at cell) (filled bool) {
 	k, number := classify(value)
 	if g.kinds[k]++; len(g.examples[k]) < keptExamples {
 		line, offset := at.place()
@@ -110,7 +124,7 @@ func (g *gatherer) add(field []byte, at cell) {
 			}
 			g.spellings[string(value)]++
 		}
-		return
+		return false
 	case kindInteger, kindNumber:
 		g.numbers.add(number)
 		g.sample.add(number)
@@ -122,7 +136,7 @@ func (g *gatherer) add(field []byte, at cell) {
 			g.commas++
 		}
 	}
-	g.values.add(value)
+	return true
 }
 
 // finish makes the Column.

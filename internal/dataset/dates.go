@@ -224,6 +224,16 @@ func lengthOf(seconds int64) string {
 // NC_FILL_INT; https://docs.unidata.ucar.edu/netcdf-c/current/file_format_specifications.html) and of GRIB.
 var sentinels = []float64{-99, -999, -9999, -99999, -999.9, -99.9, -9999.9, 999, 9999, 99999, 999.9, 99.9, 9999.9, 9.969209968386869e36, -2147483647, -32767, 9.999e20}
 
+// sentinelFilter is true for few numbers beside the sentinels.
+var sentinelFilter = func() (filter [256]bool) {
+	for _, number := range sentinels {
+		filter[filterOf(number)] = true
+	}
+	return filter
+}()
+
+func filterOf(number float64) uint8 { return uint8(math.Float64bits(number) * hashA >> 56) }
+
 // suspect is a sentinel that a column holds: how often, and where first.
 type suspect struct {
 	value float64
@@ -235,11 +245,8 @@ type suspect struct {
 type suspects []suspect
 
 func (s *suspects) add(number float64, value []byte, at cell) {
-	if number < 99 && number > -99 {
+	if number < 99 && number > -99 || !sentinelFilter[filterOf(number)] || !slices.Contains(sentinels, number) {
 		return
-	}
-	if last := int64(number) % 10; math.Abs(number) < 1e10 && last != 9 && last != -9 && last != -7 || !slices.Contains(sentinels, number) {
-		return // all but the largest end in 9 before the point, or in 7
 	}
 	for j := range *s {
 		if (*s)[j].value == number {

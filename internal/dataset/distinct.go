@@ -69,21 +69,16 @@ func newFrequencies(bound int) frequencies {
 	return frequencies{bound: bound, followMax: min(bound, followed)}
 }
 
-func (f *frequencies) add(value []byte) {
-	if f.over && len(f.counts.values) == 0 {
-		return
-	}
-	key := hashOf(value)
+// wanted says whether further values change anything.
+func (f *frequencies) wanted() bool { return !f.over || len(f.counts.values) > 0 }
+
+// add takes the next value while new ones are followed.
+func (f *frequencies) add(key uint64, value []byte) {
 	if known := f.counts.find(key); known != nil { // what is followed was seen before
 		known.Count++
 		return
 	}
-	if !f.over && f.seen.add(key) && f.seen.n > f.bound {
-		f.over, f.seen.slots = true, nil
-	}
-	if f.unfollow {
-		return
-	}
+	f.see(key)
 	if len(f.counts.values) < f.followMax {
 		f.counts.add(key, ValueCount{Value: shorten(text(value), longestShown), Count: 1})
 		return
@@ -92,6 +87,34 @@ func (f *frequencies) add(value []byte) {
 	// column of all different values costs nothing any more.
 	f.unfollow = true
 	f.counts.dropSingles()
+}
+
+// addAll takes values once no new ones are followed.
+func (f *frequencies) addAll(keys []uint64) {
+	if len(f.counts.values) > 0 {
+		unknown := keys[:0]
+		for _, key := range keys {
+			if known := f.counts.find(key); known != nil {
+				known.Count++
+			} else {
+				unknown = append(unknown, key)
+			}
+		}
+		keys = unknown
+	}
+	for _, key := range keys {
+		if f.over {
+			return
+		}
+		f.see(key)
+	}
+}
+
+// see counts a value that is not followed, and every followed one once.
+func (f *frequencies) see(key uint64) {
+	if !f.over && f.seen.add(key) && f.seen.n > f.bound {
+		f.over, f.seen.slots = true, nil
+	}
 }
 
 // distinct is the number of distinct values, and whether it is only a lower bound.

@@ -19,12 +19,10 @@ func hashOf(b []byte) uint64 {
 			h = folded(binary.LittleEndian.Uint64(rest)^hashB, binary.LittleEndian.Uint64(rest[8:])^h)
 		}
 		x, y = binary.LittleEndian.Uint64(b[n-16:]), binary.LittleEndian.Uint64(b[n-8:])
-	case n >= 8:
+	case n > 8:
 		x, y = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[n-8:])
-	case n >= 4:
-		x, y = uint64(binary.LittleEndian.Uint32(b)), uint64(binary.LittleEndian.Uint32(b[n-4:]))
-	case n > 0:
-		x = uint64(b[0])<<16 | uint64(b[n>>1])<<8 | uint64(b[n-1])
+	default:
+		x = word(b)
 	}
 	return folded(folded(x^hashB, y^h)^hashC, uint64(n)^hashB)
 }

@@ -15,6 +15,7 @@ type columnSide struct {
 	columns []*gatherer
 	fresh   func() *gatherer
 	taken   int64 // records
+	keys    []uint64
 }
 
 func newColumnSide(first, columns int, fresh func() *gatherer) *columnSide {
@@ -36,7 +37,7 @@ func (s *columnSide) take(b *batch) {
 			late.absent = late.kinds[kindMissing]
 			s.columns = append(s.columns, late)
 		}
-		s.columns[n].take(b, i, from)
+		s.keys = s.columns[n].take(b, i, from, s.keys)
 	}
 	s.taken += int64(len(b.records))
 }
@@ -76,47 +77,44 @@ func (s *rowSide) take(b *batch) {
 }
 
 // identity is what makes two records the same: their values without that of the id, and not how they are quoted. In delimited
-// text that is a line without needless quotes, which most records are already.
+// text that is the record as it stands where it has no quotes, and looks the same where it has needless ones.
 func (s *rowSide) identity(b *batch, k *keptRecord) []byte {
-	if s.delim != 0 && k.starts < 0 {
+	s.key = s.key[:0]
+	if s.delim == 0 {
+		for i := range int(k.fields) {
+			if i != s.id {
+				s.key = appendExact(s.key, b.field(k, i))
+			}
+		}
+		return s.key
+	}
+	if k.starts < 0 {
 		raw := b.bytes[k.raw.from:k.raw.to]
 		if s.id < 0 {
 			return raw
 		}
 		at := b.fields[int(k.first)+s.id]
-		s.key = append(append(s.key[:0], raw[:at.from-k.raw.from]...), raw[at.to-k.raw.from:]...)
+		s.key = append(append(s.key, raw[:at.from-k.raw.from]...), raw[at.to-k.raw.from:]...)
 		return s.key
 	}
-	s.key = s.key[:0]
 	for i := range int(k.fields) {
-		field := b.field(k, i)
-		switch {
-		case s.delim == 0:
-			if i != s.id {
-				s.key = appendExact(s.key, field)
-			}
-			continue
-		case i > 0:
+		if i > 0 {
 			s.key = append(s.key, s.delim)
 		}
 		if i != s.id {
-			s.key = appendQuoted(s.key, field, s.delim)
+			s.key = append(s.key, b.field(k, i)...)
 		}
+	}
+	if bytes.Count(s.key, []byte{s.delim}) < int(k.fields) && bytes.IndexByte(s.key, quote) < 0 {
+		return s.key
+	}
+	s.key = append(s.key, quote) // no record without quotes has one; lengths tell where fields end
+	for i := range int(k.fields) {
+		n := 0
+		if i != s.id {
+			n = len(b.field(k, i))
+		}
+		s.key = append(s.key, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
 	}
 	return s.key
-}
-
-// appendQuoted appends a field of delimited text, in quotes where it has to be.
-func appendQuoted(dst, field []byte, delim byte) []byte {
-	if bytes.IndexByte(field, delim) < 0 && bytes.IndexByte(field, quote) < 0 {
-		return append(dst, field...)
-	}
-	dst = append(dst, quote)
-	for _, c := range field {
-		if c == quote {
-			dst = append(dst, quote)
-		}
-		dst = append(dst, c)
-	}
-	return append(dst, quote)
 }

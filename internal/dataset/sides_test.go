@@ -20,6 +20,7 @@ func TestRecordsAreComparedByTheirValues(t *testing.T) {
 		"a quote inside":     {"a,b\n\"say \"\"no\"\"\",y\n\"say \"\"no\"\"\",\"y\"\n\"say \"\"no\"\",y\",\n", "", []Duplicate{{3, 2}}},
 		"the delimiter wins": {"a,b\n\"x,\",y\nx,\",y\"\nx,y\n", "", nil},
 		"without the id":     {"a,id,b\nx,1,y\nx,2,y\n\"x\",3,y\nx,,y\ny,1,x\n", "id", []Duplicate{{3, 2}, {4, 2}, {5, 2}}},
+		"quotes and an id":   {"id,a\n1,\"x,\"\n\"22,\",\"x,\"\n3,x\n", "id", []Duplicate{{3, 2}}},
 		"the id is first":    {"id,a\n1,x\n22,x\n\"3\",x\n", "id", []Duplicate{{3, 2}, {4, 2}}},
 		"the id is last":     {"a,id\nx,1\nx,22\nx,\"3\"\n", "id", []Duplicate{{3, 2}, {4, 2}}},
 		"empty and absent":   {"{\"a\":\"\",\"b\":1}\n{\"b\":1}\n{\"b\":1,\"a\":\"\"}\n", "", []Duplicate{{2, 1}, {3, 1}}},

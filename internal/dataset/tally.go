@@ -2,8 +2,8 @@ package dataset
 
 import "math/bits"
 
-// tally counts values by their 64-bit hash: open addressing over indexes, at most half full, so that a value that is not
-// followed mostly costs one look.
+// tally counts values by their 64-bit hash: open addressing over indexes, at most half full and an eighth while that is little,
+// so that a value mostly costs one look.
 type tally struct {
 	slots  []uint64 // the high half of the hash above the index into values plus one; 0 is empty
 	shift  uint8    // what takes a product with spread to a slot
@@ -35,8 +35,8 @@ func (t *tally) find(hash uint64) *ValueCount {
 // add follows a value that find does not know.
 func (t *tally) add(hash uint64, value ValueCount) {
 	t.hashes, t.values = append(t.hashes, hash), append(t.values, value)
-	if 2*len(t.values) > len(t.slots) {
-		t.slots = make([]uint64, max(16, 2*len(t.slots)))
+	if n := len(t.slots); 2*len(t.values) > n || 8*len(t.values) > n && n < 1024 {
+		t.slots = make([]uint64, max(16, 2*n))
 		t.shift = uint8(65 - bits.Len(uint(len(t.slots))))
 		for at := range t.values {
 			t.place(at)

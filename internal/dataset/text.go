@@ -3,7 +3,6 @@ package dataset
 import (
 	"bytes"
 	"math"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -81,6 +80,9 @@ func classify(b []byte) (kind, float64) {
 	}
 	switch c := b[0]; {
 	case c >= '0' && c <= '9' || c == '.' || c == '-' || c == '+':
+		if len(b) >= 10 && b[4] == b[7] && isDate(b) { // two equal signs there are no number
+			return kindDate, 0
+		}
 		if value, integer, ok := parseNumber(b); ok {
 			switch {
 			case math.IsInf(value, 0):
@@ -94,70 +96,56 @@ func classify(b []byte) (kind, float64) {
 			return kindDate, 0
 		}
 	}
-	if len(b) <= 9 && bytes.IndexByte([]byte("tfyni+-"), b[0]|0x20) >= 0 { // '+' and '-' have that bit already
-		switch strings.ToLower(string(b)) {
-		case "true", "false", "yes", "no":
-			return kindBoolean, 0
-		case "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity", "-nan", "+nan":
-			return kindNonFinite, 0
-		}
-	}
-	return kindString, 0
+	return classifyWord(b), 0
 }
 
-var powersOfTen = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+// classifyWord tells words that are truth values or infinities from others.
+func classifyWord(b []byte) kind {
+	if len(b) < 2 || len(b) > 9 {
+		return kindString
+	}
+	switch b[0] | 0x20 { // '+' and '-' have that bit already
+	case 't':
+		if isWord(b, "true") {
+			return kindBoolean
+		}
+	case 'f':
+		if isWord(b, "false") {
+			return kindBoolean
+		}
+	case 'y':
+		if isWord(b, "yes") {
+			return kindBoolean
+		}
+	case 'n':
+		if isWord(b, "no") {
+			return kindBoolean
+		}
+	case 'i', '+', '-':
+		if b[0] == '+' || b[0] == '-' {
+			b = b[1:]
+			if isWord(b, "nan") {
+				return kindNonFinite
+			}
+		}
+		if isWord(b, "inf") || isWord(b, "infinity") {
+			return kindNonFinite
+		}
+	}
+	return kindString
+}
 
-// parseNumber reads a decimal number: sign, digits, fraction, exponent, and nothing else (no hexadecimal, underscores or
-// words, which strconv would take). Up to 15 digits without an exponent, mantissa and power of ten are exact and one
-// division rounds correctly (Clinger 1990); the rest goes to strconv. A number too large is an infinity.
-func parseNumber(b []byte) (value float64, integer, ok bool) {
-	i, negative := 0, false
-	if i < len(b) && (b[i] == '-' || b[i] == '+') {
-		negative = b[i] == '-'
-		i++
+// isWord compares with a word of small letters, in any case.
+func isWord(b []byte, word string) bool {
+	if len(b) != len(word) {
+		return false
 	}
-	var mantissa uint64
-	digits, fraction := 0, 0
-	for ; i < len(b) && b[i]-'0' < 10; i++ {
-		mantissa = mantissa*10 + uint64(b[i]-'0')
-		digits++
-	}
-	integer = true
-	if i < len(b) && b[i] == '.' {
-		integer = false
-		for i++; i < len(b) && b[i]-'0' < 10; i++ {
-			mantissa = mantissa*10 + uint64(b[i]-'0')
-			fraction++
+	for i, c := range b {
+		if c|0x20 != word[i] {
+			return false
 		}
 	}
-	if digits+fraction == 0 {
-		return 0, false, false
-	}
-	if i < len(b) && b[i]|0x20 == 'e' {
-		integer = false
-		i++
-		if i < len(b) && (b[i] == '-' || b[i] == '+') {
-			i++
-		}
-		first := i
-		for i < len(b) && b[i]-'0' < 10 {
-			i++
-		}
-		if i == first || i < len(b) {
-			return 0, false, false
-		}
-	} else if i == len(b) && digits+fraction <= 15 {
-		value = float64(mantissa) / powersOfTen[fraction]
-		if negative {
-			value = -value
-		}
-		return value, integer, true
-	}
-	if i < len(b) {
-		return 0, false, false
-	}
-	value, _ = strconv.ParseFloat(string(b), 64) // the syntax is checked; out of range yields ±Inf
-	return value, integer, true
+	return true
 }
 
 // isDate recognises ISO 8601 as people write it: YYYY-MM-DD or YYYY/MM/DD, alone or followed by T or a space and
